@@ -1,0 +1,1 @@
+"""`assay serve`: the functions in one local process."""

@@ -1,0 +1,1 @@
+"""Management calls over HTTP."""

@@ -1,0 +1,1 @@
+"""What is overdue and nobody polls for."""

@@ -1,0 +1,1 @@
+"""The workers' calls over HTTP."""

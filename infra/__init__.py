@@ -1,0 +1,1 @@
+"""The AWS resources, as CDK stacks."""

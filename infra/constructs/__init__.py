@@ -1,0 +1,1 @@
+"""Parts of the stacks, each with typed keyword arguments."""

@@ -1,0 +1,1 @@
+"""Use cases: load, decide, commit, act. Knows ports, not what stands behind them."""

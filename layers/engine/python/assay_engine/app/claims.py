@@ -1,0 +1,125 @@
+"""Taking a run: the rows `claim`, `settle` and `push`.
+
+The index is a hint. Whoever finds an entry claims the run, settles what is overdue, and
+either has a task or has pushed the entry to where it belongs.
+"""
+
+from dataclasses import dataclass
+
+from ..core import limits
+from ..core.change import (
+    AnyOf,
+    AtMost,
+    Below,
+    Change,
+    Copy,
+    Drop,
+    Equals,
+    Exists,
+    Missing,
+    Plus,
+    Put,
+    PutIfMissing,
+)
+from ..core.keys import Key
+from ..core.need import need
+from ..core.run import STATUS_LETTERS, Head, Status
+from . import ending, settle
+from .engine import Engine
+from .ports import ConditionFailedError, DueEntry
+
+_TOKEN_CHARS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    head: Head | None = None
+    """The run, leased, with something to think about."""
+    lost: bool = False
+    """Somebody else was faster: look elsewhere."""
+
+
+def claim(engine: Engine, entry: DueEntry, worker: str) -> Claim:
+    """Take the run behind an index entry, if it is really due and has anything to think about."""
+    now = engine.now()
+    try:
+        head = engine.store.update(Head, entry.key, _lease(engine, worker, now))
+    except ConditionFailedError as failed:
+        if isinstance(failed.image, Head):
+            _look_after(engine, failed.image, entry, now)
+        return Claim(lost=True)
+    return Claim(head=settle.settle_leased(engine, head))
+
+
+def _lease(engine: Engine, worker: str, now: float) -> Change:
+    return Change(
+        when=(
+            Exists(("open",)),
+            AtMost(("due",), now),
+            AnyOf((Missing(("lease_token",)), Below(("lease_until",), now))),
+        ),
+        do=(
+            Put(("lease_token",), engine.entropy.token(_TOKEN_CHARS)),
+            Put(("lease_worker",), worker),
+            Put(("lease_until",), now + engine.options.lease_secs),
+            Put(("lease_taken",), now),
+            Copy(("lease_length",), "length"),
+            PutIfMissing(("status_letter",), STATUS_LETTERS[Status.RUNNING]),
+            PutIfMissing(("running_at",), now),
+            Plus(("version",), 1),
+        ),
+    )
+
+
+def _look_after(engine: Engine, head: Head, entry: DueEntry, now: float) -> None:
+    """The entry could not be claimed: a closed run that owes, or a leased one in the way."""
+    if not head.is_open:
+        if head.due is not None and head.due <= now:
+            ending.finish(engine, head)
+        return
+    if head.leased(now) and entry.due < now - limits.PUSH_AFTER_SECS:
+        push(engine, head, now)
+
+
+def push(engine: Engine, head: Head, now: float) -> None:
+    """Move an entry found early to the moment when the run needs somebody."""
+    moment = need(head, now)
+    if moment == head.due:
+        return
+    move = Drop(("due",)) if moment is None else Put(("due",), moment)
+    change = Change(
+        when=(Equals(("version",), head.version),), do=(move, Plus(("version",), 1))
+    )
+    try:
+        engine.store.update(Head, head.key, change)
+    except ConditionFailedError:
+        pass  # it moved by itself
+
+
+def renew(engine: Engine, key: Key, nonce: str, token: str) -> Head | None:
+    """Prolong a lease; None if it is no longer this one. Row `renewal`."""
+    now = engine.now()
+    change = Change(
+        when=(Exists(("open",)), Equals(("nonce",), nonce), Equals(("lease_token",), token)),
+        do=(Put(("lease_until",), now + engine.options.lease_secs), Plus(("version",), 1)),
+    )
+    try:
+        return engine.store.update(Head, key, change)
+    except ConditionFailedError:
+        return None
+
+
+def release(engine: Engine, key: Key, nonce: str, token: str) -> bool:
+    """Hand a task back unthought: it is due again at once. Row `release`."""
+    now = engine.now()
+    gone = tuple(Drop((name,)) for name in settle.LEASE)
+    change = Change(
+        when=(Exists(("open",)), Equals(("nonce",), nonce), Equals(("lease_token",), token)),
+        do=(*gone, Put(("due",), now), Plus(("version",), 1)),
+    )
+    try:
+        head = engine.store.update(Head, key, change)
+    except ConditionFailedError:
+        return False
+    engine.wakeups.notify(head.slot)
+    return True

@@ -1,0 +1,200 @@
+"""Committing a batch of commands under its lease, and what follows from it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..core import ids, keys, limits, values
+from ..core.change import Change, Equals, Exclude, Exists, Plus
+from ..core.commands import Command, ContinueAsNew, RecordSnapshot
+from ..core.commit import Plan, plan_commit
+from ..core.decide import Batch
+from ..core.errors import BusyError, ConflictError, StaleError
+from ..core.history import Numbered
+from ..core.run import Head, Payload, Record
+from . import ending, history, owed, payloads
+from .engine import Engine
+from .ports import ConditionFailedError, PutIf, TransactionRefusedError, Update
+from .start import NewRun, prepare_run
+
+_TRIES = 25
+# With more debts than this they are struck off at once; fewer are struck off by outcomes.
+_STRIKE_OFF_ABOVE = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    head: Head
+    refused: bool = False
+    eager: tuple[Numbered, ...] = ()
+    """ActivityScheduled events of activities the worker may run at once."""
+
+
+def commit(engine: Engine, head: Head, commands: Sequence[Command], batch: Batch) -> Committed:
+    """Apply a batch; `head` is an image that carries the lease. Raises StaleError."""
+    left, eager = list(commands), list[Numbered]()
+    token = head.lease_token
+    for _ in range(_TRIES):
+        batch = named(engine, head, left, batch)
+        plan = plan_commit(head, left, batch, engine.now())
+        try:
+            after = write(engine, plan, batch)
+        except ConditionFailedError as failed:
+            head = _still_ours(failed.image, token, batch)
+            continue
+        eager += eager_events(plan)
+        if not plan.rest:
+            return Committed(
+                head=follow_up(engine, head, after), refused=plan.refused, eager=tuple(eager)
+            )
+        head, left = history.flush_above(engine, after, limits.TAIL_AFTER_COMMIT), [*plan.rest]
+    raise BusyError("the run is changing too fast")
+
+
+def _still_ours(image: object, token: str | None, batch: Batch) -> Head:
+    if not isinstance(image, Head) or not image.is_open or image.lease_token != token:
+        raise StaleError("the lease of this task is somebody else's by now")
+    return image
+
+
+def eager_events(plan: Plan) -> list[Numbered]:
+    wanted = set(plan.outcome.eager)
+    return [n for n in plan.draft.events if "k" in n.event.data and n.event.data.get("q") in wanted]
+
+
+def named(engine: Engine, head: Head, commands: list[Command], batch: Batch) -> Batch:
+    """Give the batch the names it may need: of a snapshot item, of the run that continues."""
+    if any(isinstance(command, RecordSnapshot) for command in commands):
+        batch = replace(batch, snapshot=engine.entropy.token(10))
+    continued = next((c for c in commands if isinstance(c, ContinueAsNew)), None)
+    if continued is not None:
+        target = continued.workflow_id or free_id(engine, head)
+        batch = replace(batch, target=target)
+    return batch
+
+
+def free_id(engine: Engine, head: Head) -> str:
+    """An id for the run that continues this one, which nobody has yet."""
+    now = engine.now()
+    for attempt in range(1000):
+        target = ids.continued_id(head.id, now, attempt)
+        if engine.store.get(Head, keys.head(head.namespace, target)) is None:
+            return target
+    raise BusyError("no free id to continue as")
+
+
+def write(engine: Engine, plan: Plan, batch: Batch) -> Head:
+    """Payloads and snapshot first, then the one write. Raises ConditionFailedError."""
+    head = plan.draft.head
+    payloads.put(engine, head.key, head.nonce, plan.draft.parcels)
+    if plan.outcome.snapshot is not None and not plan.refused:
+        _put_snapshot(engine, plan, batch)
+    closing = plan.outcome.closing
+    if isinstance(closing, ContinueAsNew) and not plan.refused and not plan.rest:
+        return _continue(engine, plan, batch, closing)
+    return engine.store.update(Head, head.key, plan.change)
+
+
+def _put_snapshot(engine: Engine, plan: Plan, batch: Batch) -> None:
+    """Named by this commit alone: a refused one leaves garbage, never a wrong state."""
+    assert plan.outcome.snapshot is not None
+    length, state = plan.outcome.snapshot
+    head = plan.draft.head
+    parcels = values.Parcels()
+    stored = parcels.store(state, "state")
+    payloads.put(engine, head.key, head.nonce, parcels)
+    item = Payload(
+        key=keys.snapshot(head.key, head.nonce, batch.snapshot),
+        text=stored,
+        created_at=plan.draft.now,
+        length=length,
+    )
+    try:
+        engine.store.put(item)
+    except ConditionFailedError:
+        pass  # this very commit, tried again
+
+
+def _continue(engine: Engine, plan: Plan, batch: Batch, closing: ContinueAsNew) -> Head:
+    assert batch.target is not None
+    value = closing.input.value if closing.input else None
+    target = continuation(engine, plan.draft.head, batch.target, value)
+    source = Update(Head, plan.draft.head.key, plan.change)
+    try:
+        engine.store.transact([source, PutIf(target)])
+    except TransactionRefusedError as refused:
+        if 0 in refused.failed:
+            raise ConditionFailedError(engine.store.get(Head, source.key)) from None
+        if closing.workflow_id is not None:
+            text = f"cannot continue as {batch.target}: that id exists"
+            raise ConflictError(text, code="already_exists") from None
+        raise BusyError("the id to continue as was taken; try again") from None
+    engine.wakeups.notify(target.slot)
+    closed = engine.store.get(Head, source.key)
+    assert closed is not None
+    return closed
+
+
+def continuation(engine: Engine, source: Head, target_id: str, value: object) -> Head:
+    """The head of the run that continues `source`; everything beside it is put."""
+    record = engine.store.get(Record, keys.record(source.key, source.nonce))
+    stored = record.search_attributes if record else None
+    text = payloads.text(engine, source.key, source.nonce, stored)
+    parent = dict(source.parent) if source.parent else None
+    if parent is not None:
+        parent.setdefault("c", source.id)
+    run = NewRun(
+        namespace=source.namespace,
+        run_id=target_id,
+        type=source.type,
+        queue=source.queue,
+        nonce=engine.entropy.token(10),
+        input=value,
+        search_attributes=None if text is None else values.parse(text),
+        parent=parent,
+    )
+    return prepare_run(engine, run)
+
+
+def follow_up(engine: Engine, before: Head, after: Head) -> Head:
+    """What comes after a commit: debts, the old snapshot, a wake-up, the flush."""
+    after = settle_debts(engine, before, after)
+    if not after.is_open:
+        return after
+    return history.flush_above(engine, after, limits.TAIL_AFTER_COMMIT)
+
+
+def settle_debts(engine: Engine, before: Head, after: Head) -> Head:
+    if before.snapshot is not None and before.snapshot != after.snapshot:
+        _delete_snapshot(engine, before)
+    if not after.is_open:
+        if after.due is not None:
+            ending.finish(engine, after)
+        return after
+    if after.owed:
+        after = _pay(engine, after)
+    if after.due is not None and after.due <= engine.now():
+        engine.wakeups.notify(after.slot)
+    return after
+
+
+def _delete_snapshot(engine: Engine, head: Head) -> None:
+    key = keys.snapshot(head.key, head.nonce, str(head.snapshot))
+    try:
+        engine.store.delete(Payload, key)
+    except ConditionFailedError:
+        pass  # deleted before
+
+
+def _pay(engine: Engine, head: Head) -> Head:
+    paid = owed.pay(engine, head)
+    if len(paid) <= _STRIKE_OFF_ABOVE:
+        return head
+    # The key stays where it is: whoever finds it in ten seconds pushes it on.
+    change = Change(
+        when=(Exists(("open",)), Equals(("nonce",), head.nonce)),
+        do=(Exclude(("owed",), paid), Plus(("version",), 1)),
+    )
+    try:
+        return engine.store.update(Head, head.key, change)
+    except ConditionFailedError as failed:
+        return failed.image if isinstance(failed.image, Head) else head

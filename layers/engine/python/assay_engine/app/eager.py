@@ -1,0 +1,158 @@
+"""Eager activities from their worker's side: failure, sign of life, handing back. An eager
+activity is a line in the head; only its next attempt gets an item of its own."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..core import history as log
+from ..core import ids, retry
+from ..core.activity import Activity
+from ..core.change import Change, Equals, Exists, Plus, Put
+from ..core.draft import Draft
+from ..core.errors import BusyError, InvalidError, StaleError
+from ..core.keys import Key
+from ..core.run import Head
+from ..core.values import Parcels
+from . import activities, history, payloads, settle
+from .engine import Engine
+from .ports import ConditionFailedError
+
+_TRIES = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    seq: int
+    attempt: int
+    worker: str
+    error: str
+    retryable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    seq: int
+    attempt: int
+    worker: str
+    details: Any
+
+
+def item_of(
+    engine: Engine, key: Key, nonce: str, seq: int, activity_id: Any
+) -> Activity | None:
+    """The item of an activity that is queued; None: it is a line in the head.
+
+    With the activity's id, which the worker was given, it is looked up at once.
+    """
+    if isinstance(activity_id, int):
+        return activities.find(engine, activity_id, nonce)
+    head = engine.store.get(Head, key)
+    if head is None or head.nonce != nonce or str(seq) in head.eager:
+        return None
+    scheduled = history.find_schedule(engine, head, seq)
+    if scheduled is None:
+        return None
+    return activities.find(engine, ids.activity_id(nonce, scheduled.seq), nonce)
+
+
+def _line(head: Head | None, nonce: str, seq: int, attempt: int, worker: str) -> Head:
+    """The head, if the attempt is this worker's."""
+    line = head.eager.get(str(seq)) if head is not None and head.nonce == nonce else None
+    if head is None or line is None or line["a"] != attempt or line["w"] != worker:
+        raise StaleError("this attempt is no longer this worker's")
+    return head
+
+
+def check_final(engine: Engine, key: Key, nonce: str, seq: int, *, retryable: bool) -> None:
+    """A failure that is tried again has nothing to continue with."""
+    head = engine.store.get(Head, key)
+    if not retryable or head is None or head.nonce != nonce:
+        return
+    scheduled = history.find_schedule(engine, head, seq)
+    line = head.eager.get(str(seq))
+    if scheduled is None or line is None:
+        return
+    if retry.attempts_left(log.policy_of(scheduled.event.data), int(line["a"])):
+        raise InvalidError("this failure is not final, so no commands can follow from it")
+
+
+def fail(engine: Engine, key: Key, nonce: str, failure: Failure) -> Head:
+    """A failed attempt: the next one waits in an item of its own, or the failure is final."""
+    for _ in range(_TRIES):
+        head = engine.store.get(Head, key)
+        head = _line(head, nonce, failure.seq, failure.attempt, failure.worker)
+        draft = Draft(head=head, now=engine.now())
+        settle.fail_line(
+            engine, draft, failure.seq, failure.error, retryable=failure.retryable, delayed=True
+        )
+        payloads.put(engine, key, nonce, draft.parcels)
+        after = _write(engine, draft)
+        if after is not None:
+            return after
+    raise BusyError("the run is changing too fast")
+
+
+def release(engine: Engine, key: Key, nonce: str, sign: Sign) -> None:
+    """Hand an eager activity back: it waits in an item, the attempt does not count."""
+    for _ in range(_TRIES):
+        head = _line(engine.store.get(Head, key), nonce, sign.seq, sign.attempt, sign.worker)
+        draft = Draft(head=head, now=engine.now())
+        settle.queue_line(engine, draft, sign.seq, attempt=sign.attempt, due=draft.now)
+        if _write(engine, draft) is not None:
+            return
+    raise BusyError("the run is changing too fast")
+
+
+def _write(engine: Engine, draft: Draft) -> Head | None:
+    head = draft.head
+    when = (Exists(("open",)), Equals(("version",), head.version))
+    woken = bool(draft.texts) and head.lease_token is None
+    change = Change(when=when, do=draft.finish(at_once=woken))
+    try:
+        after = engine.store.update(Head, head.key, change)
+    except ConditionFailedError:
+        return None
+    if woken:
+        engine.wakeups.notify(after.slot)
+    return after
+
+
+def heartbeat(engine: Engine, key: Key, nonce: str, sign: Sign) -> Head:
+    """The worker is alive: the line lives for another lease."""
+    line = ("eager", str(sign.seq))
+    until = engine.now() + engine.options.lease_secs
+    puts = [Put((*line, "x"), until)]
+    if sign.details is not None:
+        parcels = Parcels()
+        puts.append(Put((*line, "d"), parcels.store(sign.details, "details")))
+        payloads.put(engine, key, nonce, parcels)
+    change = Change(
+        when=(
+            Exists(("open",)),
+            Equals(("nonce",), nonce),
+            Equals((*line, "a"), sign.attempt),
+            Equals((*line, "w"), sign.worker),
+        ),
+        do=(*puts, Plus(("version",), 1)),
+    )
+    try:
+        head = engine.store.update(Head, key, change)
+    except ConditionFailedError:
+        raise StaleError("this attempt is no longer this worker's") from None
+    hold = head.eager[str(sign.seq)].get("h")
+    if hold is not None and hold < engine.options.lease_secs:
+        return _shorten(engine, head, sign, until - engine.options.lease_secs + hold)
+    return head
+
+
+def _shorten(engine: Engine, head: Head, sign: Sign, until: float) -> Head:
+    """An activity with a heartbeat time-out of its own, shorter than the lease."""
+    line = ("eager", str(sign.seq))
+    change = Change(
+        when=(Exists(("open",)), Equals((*line, "a"), sign.attempt)),
+        do=(Put((*line, "x"), until), Plus(("version",), 1)),
+    )
+    try:
+        return engine.store.update(Head, head.key, change)
+    except ConditionFailedError:
+        return head

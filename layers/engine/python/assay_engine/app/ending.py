@@ -1,0 +1,199 @@
+"""Ending runs from outside: cancel, terminate, and what a closed run still owes.
+
+The event comes first, then the items of queued activities, then the children, down the
+tree; whoever settles the run next goes on where somebody was cut short.
+"""
+
+from ..core import activity as states
+from ..core import ids, keys, limits
+from ..core.activity import Activity
+from ..core.change import (
+    Change,
+    Copy,
+    Drop,
+    Equals,
+    Exclude,
+    Exists,
+    Missing,
+    Plus,
+    Put,
+    PutIfMissing,
+)
+from ..core.decide import error_field
+from ..core.draft import Draft
+from ..core.errors import BusyError
+from ..core.history import EventType
+from ..core.keys import Key
+from ..core.run import Head, Status
+from ..core.settle import close_for_good
+from . import history, owed, payloads
+from .engine import Engine
+from .inbound import Inbound, NotAppendedError, append
+from .ports import ConditionFailedError
+
+_TRIES = 25
+
+
+def request_cancel(engine: Engine, key: Key, reason: str | None) -> bool:
+    """Ask a run to end; one that never ran ends at once. False if it is closed or unknown."""
+    data = {} if reason is None else {"e": reason}
+    request = Inbound(
+        type=EventType.CANCEL_REQUESTED,
+        data=data,
+        guard=(Exists(("status_letter",)),),
+        also=(
+            Put(("timers",), {}),
+            Copy(("cancel_after",), "length", keep=True),
+            PutIfMissing(("cancel_due",), engine.now() + limits.CANCEL_GRACE_SECS),
+        ),
+    )
+    for _ in range(_TRIES):
+        try:
+            head = append(engine, key, request)
+        except NotAppendedError as refused:
+            image = refused.image
+            if image is None or not image.is_open:
+                return False
+            if _cancel_pending_run(engine, image, data):
+                return True
+            continue
+        cancel_pending(engine, head, reason)
+        return True
+    raise BusyError("the run is changing too fast")
+
+
+def _cancel_pending_run(engine: Engine, head: Head, data: dict[str, str]) -> bool:
+    """Nobody has ever taken it, so nobody has to answer."""
+    draft = Draft(head=head, now=engine.now())
+    draft.append(EventType.CANCEL_REQUESTED, data)
+    draft.append(EventType.CANCELLED, {})
+    return _close(engine, draft, Status.CANCELLED) is not None
+
+
+def terminate(engine: Engine, key: Key, reason: str | None) -> bool:
+    """End a run at once. False if it is closed or unknown."""
+    for _ in range(_TRIES):
+        head = engine.store.get(Head, key)
+        if head is None or not head.is_open:
+            return False
+        draft = Draft(head=head, now=engine.now())
+        draft.append(EventType.FAILED, error_field(draft, reason or "terminated"))
+        if _close(engine, draft, Status.FAILED) is not None:
+            return True
+    raise BusyError("the run is changing too fast")
+
+
+def _close(engine: Engine, draft: Draft, status: Status) -> Head | None:
+    close_for_good(draft, status)
+    head = draft.head
+    payloads.put(engine, head.key, head.nonce, draft.parcels)
+    when = (Exists(("open",)), Equals(("version",), head.version))
+    try:
+        closed = engine.store.update(Head, head.key, Change(when=when, do=draft.finish()))
+    except ConditionFailedError:
+        return None
+    if closed.due is not None:
+        finish(engine, closed)
+    return closed
+
+
+def finish(engine: Engine, head: Head) -> None:
+    """Pay the debts of a closed run, then take it out of the index."""
+    if head.is_open:
+        return
+    owed.pay(engine, head)
+    if head.cleanup:
+        _cancel_queued(engine, head, up_to=head.length)
+        _cancel_children(engine, head, reason="the parent run ended")
+    gone = tuple(Drop((name,)) for name in ("owed", "queued", "cleanup", "due"))
+    change = Change(
+        when=(Missing(("open",)), Equals(("version",), head.version)),
+        do=(*gone, Plus(("version",), 1)),
+    )
+    try:
+        engine.store.update(Head, head.key, change)
+    except ConditionFailedError:
+        pass  # somebody else is at it
+
+
+def cancel_pending(engine: Engine, head: Head, reason: str | None) -> None:
+    """What an open run had started before its cancel was requested, and nobody runs yet."""
+    if head.queued:
+        cancelled = _cancel_queued(engine, head, up_to=head.cancel_after or head.length)
+        _drop(engine, head, cancelled)
+    if head.children:
+        _cancel_children(engine, head, reason)
+
+
+def _cancel_queued(engine: Engine, head: Head, *, up_to: int) -> dict[int, int]:
+    """Cancel activities still waiting: activity seq -> seq of its event."""
+    waiting = head.queued or frozenset()
+    cancelled = {}
+    for numbered in history.load(engine, head) if waiting else []:
+        event = numbered.event
+        if event.type is not EventType.ACTIVITY_SCHEDULED or numbered.seq > up_to:
+            continue
+        seq = int(event.data["q"])
+        activity_id = ids.activity_id(head.nonce, numbered.seq)
+        key = keys.activity(activity_id, head.nonce, numbered.seq)
+        if seq in waiting and _cancel_item(engine, key):
+            cancelled[seq] = numbered.seq
+    return cancelled
+
+
+def _cancel_item(engine: Engine, key: Key) -> bool:
+    change = Change(
+        when=(Equals(("status_letter",), states.READY),),
+        do=(
+            Put(("status_letter",), states.CANCELLED),
+            Put(("completed_at",), engine.now()),
+            Drop(("due",)),
+            Drop(("lease_until",)),
+            Plus(("version",), 1),
+        ),
+    )
+    try:
+        engine.store.update(Activity, key, change)
+    except ConditionFailedError as failed:
+        image = failed.image
+        return isinstance(image, Activity) and image.status_letter == states.CANCELLED
+    return True
+
+
+def _drop(engine: Engine, head: Head, cancelled: dict[int, int]) -> None:
+    """Take cancelled activities out of the head's books."""
+    if not cancelled:
+        return
+    change = Change(
+        when=(Exists(("open",)), Equals(("nonce",), head.nonce)),
+        do=(
+            Exclude(("queued",), frozenset(cancelled)),
+            Exclude(("owed",), frozenset(cancelled.values())),
+            Plus(("version",), 1),
+        ),
+    )
+    try:
+        engine.store.update(Head, head.key, change)
+    except ConditionFailedError:
+        pass  # closed meanwhile
+
+
+def _cancel_children(engine: Engine, head: Head, reason: str | None) -> None:
+    for numbered in history.load(engine, head) if head.children else []:
+        event = numbered.event
+        if event.type is not EventType.CHILD_STARTED or str(numbered.seq) not in head.children:
+            continue
+        child = _end_of_chain(engine, keys.head(head.namespace, str(event.data["i"])))
+        nonce = ids.child_nonce(head.nonce, numbered.seq)
+        if child is None or (child.parent or {}).get("n") != nonce:
+            continue
+        if child.is_open and child.cancel_after is None:
+            request_cancel(engine, child.key, reason)
+
+
+def _end_of_chain(engine: Engine, key: Key) -> Head | None:
+    """The last run of a chain of continuations."""
+    head = engine.store.get(Head, key)
+    while head is not None and head.continued_to is not None:
+        head = engine.store.get(Head, keys.head(head.namespace, head.continued_to))
+    return head

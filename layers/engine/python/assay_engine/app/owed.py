@@ -1,0 +1,216 @@
+"""Putting what a commit owes: items of queued activities, children, merged attributes.
+
+The commit recorded them in the head first; anybody may put them, any number of times. An
+item is put only if absent and never deleted, so a late putter cannot start anything twice.
+"""
+
+from ..core import history as log
+from ..core import ids, keys, values
+from ..core.activity import INVALIDATED, Activity, Policy
+from dataclasses import replace
+
+from ..core.change import (
+    AnyOf,
+    Below,
+    Change,
+    Drop,
+    Equals,
+    Exclude,
+    Exists,
+    Missing,
+    Plus,
+    Put,
+)
+from ..core.errors import BusyError
+from ..core.history import EventType, Numbered
+from ..core.render import shipped
+from ..core.run import Head, Record
+from . import history, payloads, queues
+from .engine import Engine
+from .inbound import Inbound, NotAppendedError, append
+from .ports import ConditionFailedError
+from .start import NewRun, put_run
+
+
+def pay(engine: Engine, head: Head) -> frozenset[int]:
+    """Put everything `head` owes; returns the seqs that are paid."""
+    owed = head.owed or frozenset()
+    if not owed:
+        return owed
+    first = min(owed)
+    events = [n for n in history.load(engine, head, after=first - 1) if n.seq in owed]
+    for place, numbered in enumerate(events):
+        match numbered.event.type:
+            case EventType.ACTIVITY_SCHEDULED:
+                # Told apart by microseconds, so that they are handed out in their order.
+                put_activity(engine, head, numbered, (place - len(events)) * 1e-6)
+            case EventType.CHILD_STARTED:
+                _put_child(engine, head, numbered)
+            case EventType.ATTRIBUTES_UPSERTED:
+                merge_attributes(engine, head)
+            case EventType.ACTIVITY_RETRY_REQUESTED:
+                _retry_activity(engine, head, numbered)
+            case other:
+                raise AssertionError(f"{other} owes nothing")
+    return owed
+
+
+def hold_secs(policy: Policy) -> float:
+    """How long a legacy worker may be silent: its heartbeat time-out, or start-to-close."""
+    return policy.heartbeat_timeout_secs or policy.start_to_close_secs
+
+
+def activity_item(
+    head: Head, scheduled: Numbered, *, due: float, attempt: int = 1, details: str | None = None
+) -> Activity:
+    data = scheduled.event.data
+    policy = {letter: data[letter] for letter in "micsh" if letter in data}
+    queue = str(data["k"])
+    activity_id = ids.activity_id(head.nonce, scheduled.seq)
+    return Activity(
+        key=keys.activity(activity_id, head.nonce, scheduled.seq),
+        run_pk=head.key.pk,
+        seq=data["q"],
+        type=data["n"],
+        slot=keys.slot(head.namespace, queue, keys.ACTIVITIES),
+        attempt=attempt,
+        input=values.from_field(data),
+        policy=policy or None,
+        due=due,
+        lease_until=hold_secs(log.policy_of(policy)),
+        scheduled_at=scheduled.event.at,
+        details=details,
+    )
+
+
+def put_activity(engine: Engine, head: Head, scheduled: Numbered, offset: float = 0.0) -> None:
+    item = activity_item(head, scheduled, due=scheduled.event.at + offset)
+    queues.announce(engine, head.namespace, item.queue, keys.ACTIVITIES)
+    try:
+        engine.store.put(item)
+        engine.wakeups.notify(item.slot)
+    except ConditionFailedError:
+        pass  # put before
+
+
+def _retry_activity(engine: Engine, head: Head, requested: Numbered) -> None:
+    """Make the failed activity ready once more, and hide those its failure led to."""
+    retried = int(requested.event.data["q"])
+    events = [n for n in history.load(engine, head) if n.seq < requested.seq]
+    for numbered in shipped(events):
+        if numbered.event.type is not EventType.ACTIVITY_SCHEDULED:
+            continue
+        seq = int(numbered.event.data["q"])
+        if seq > retried:
+            _invalidate(engine, activity_item(head, numbered, due=engine.now()))
+        elif seq == retried:
+            _reset(engine, activity_item(head, numbered, due=engine.now()), requested.seq)
+
+
+def _reset(engine: Engine, fresh: Activity, requested_seq: int) -> None:
+    """As if it had just been scheduled. Once for each request."""
+    fresh = replace(fresh, retried=requested_seq)
+    queues.announce(engine, fresh.run[0], fresh.queue, keys.ACTIVITIES)
+    again = AnyOf((Missing(("retried",)), Below(("retried",), requested_seq)))
+    try:
+        engine.store.put(fresh, (again,))
+        engine.wakeups.notify(fresh.slot)
+    except ConditionFailedError:
+        pass  # reset before
+
+
+def _invalidate(engine: Engine, item: Activity) -> None:
+    hidden = (Put(("status_letter",), INVALIDATED), Drop(("due",)), Plus(("version",), 1))
+    try:
+        engine.store.update(Activity, item.key, Change(when=(Exists(("type",)),), do=hidden))
+    except ConditionFailedError:
+        pass  # it ran eagerly and has no item
+
+
+def _put_child(engine: Engine, head: Head, started: Numbered) -> None:
+    data = started.event.data
+    nonce = ids.child_nonce(head.nonce, started.seq)
+    stored = values.from_field(data)
+    text = payloads.text(engine, head.key, head.nonce, stored)
+    child = NewRun(
+        namespace=head.namespace,
+        run_id=str(data["i"]),
+        type=str(data["n"]),
+        queue=str(data["k"]),
+        nonce=nonce,
+        input=None if text is None else values.parse(text),
+        has_input=text is not None,
+        parent={"i": head.id, "s": started.seq, "n": nonce},
+    )
+    try:
+        put_run(engine, child)
+    except ConditionFailedError as failed:
+        if isinstance(failed.image, Head) and failed.image.nonce == nonce:
+            return  # put before
+        _refuse_child(engine, head, started, nonce)
+
+
+def _refuse_child(engine: Engine, head: Head, started: Numbered, nonce: str) -> None:
+    child_id = str(started.event.data["i"])
+    error = f"a run with the id {child_id} exists already and is not this run's child"
+    outcome = Inbound(
+        type=EventType.CHILD_FAILED,
+        data={"i": child_id, "e": error},
+        **child_guard(head.nonce, started.seq, ids.child_mark(nonce, child_id)),
+    )
+    try:
+        append(engine, head.key, outcome)
+    except NotAppendedError:
+        pass  # the parent is closed, or has heard already
+
+
+def child_guard(parent_nonce: str | None, seq: int, mark: str) -> dict[str, tuple]:  # type: ignore[type-arg]
+    """Only the child the parent waits for, once; and its item is proven."""
+    path = ("children", str(seq))
+    guard = (Equals(path, mark),)
+    if parent_nonce is not None:
+        guard += (Equals(("nonce",), parent_nonce),)
+    return {"guard": guard, "also": (Drop(path), Exclude(("owed",), frozenset({seq})))}
+
+
+def merge_attributes(engine: Engine, head: Head) -> None:
+    """Merge upserts that are in history into the record, in their order."""
+    key = keys.record(head.key, head.nonce)
+    for _ in range(10):
+        record = engine.store.get(Record, key)
+        if record is None:
+            return
+        news = [
+            n
+            for n in history.load(engine, head, after=record.attributes_seq)
+            if n.event.type is EventType.ATTRIBUTES_UPSERTED
+        ]
+        if not news:
+            return
+        if _merge(engine, head, record, payloads.resolve(engine, head.key, head.nonce, news)):
+            return
+    raise BusyError("search attributes are changing too fast")
+
+
+def _merge(engine: Engine, head: Head, record: Record, news: list[Numbered]) -> bool:
+    text = payloads.text(engine, head.key, head.nonce, record.search_attributes)
+    merged = values.parse(text) if text else {}
+    if not isinstance(merged, dict):
+        merged = {}
+    for numbered in news:
+        merged |= numbered.event.data.get("v") or {}
+    parcels = values.Parcels()
+    stored = parcels.store(merged, "search_attributes")
+    payloads.put(engine, head.key, head.nonce, parcels)
+    change = Change(
+        when=(Equals(("attributes_seq",), record.attributes_seq),),
+        do=(
+            Put(("search_attributes",), stored),
+            Put(("attributes_seq",), news[-1].seq),
+        ),
+    )
+    try:
+        engine.store.update(Record, record.key, change)
+    except ConditionFailedError:
+        return False
+    return True

@@ -1,0 +1,66 @@
+"""Values too big for an event: written before it, fetched when it is read."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ..core import keys, values
+from ..core.history import Event, Numbered
+from ..core.keys import Key
+from ..core.run import Payload
+from ..core.values import Parcels
+from .engine import Engine
+from .ports import ConditionFailedError
+
+
+def put(engine: Engine, head_key: Key, nonce: str, parcels: Parcels) -> None:
+    """Write what a decision put aside. Named by content, so there is nothing to overwrite."""
+    for name, data in parcels.items.items():
+        if name.startswith(values.BLOB):
+            engine.blobs.put(name, data)
+            continue
+        try:
+            engine.store.put(Payload(key=keys.payload(head_key, nonce, name), text=data.decode()))
+        except ConditionFailedError:
+            pass  # the same bytes
+
+
+def text(engine: Engine, head_key: Key, nonce: str, stored: str | None) -> str | None:
+    """The JSON text of a stored value."""
+    if stored is None:
+        return None
+    if values.inline(stored):
+        return stored[1:]
+    return fetch(engine, head_key, nonce, {stored})[stored]
+
+
+def fetch(engine: Engine, head_key: Key, nonce: str, names: Iterable[str]) -> dict[str, str]:
+    """Name -> JSON text."""
+    wanted = set(names)
+    found = {
+        name: engine.blobs.get(name).decode() for name in wanted if name.startswith(values.BLOB)
+    }
+    places = {keys.payload(head_key, nonce, name): name for name in wanted - found.keys()}
+    for key, payload in engine.store.get_many(Payload, list(places)).items():
+        found[places[key]] = payload.text
+    return found
+
+
+def resolve(
+    engine: Engine, head_key: Key, nonce: str, events: list[Numbered]
+) -> list[Numbered]:
+    """The events with every reference replaced by its value."""
+    names = {str(n.event.data["r"]) for n in events if "r" in n.event.data}
+    if not names:
+        return events
+    texts = fetch(engine, head_key, nonce, names)
+    return [_resolved(n, texts) for n in events]
+
+
+def _resolved(numbered: Numbered, texts: dict[str, str]) -> Numbered:
+    event = numbered.event
+    if "r" not in event.data:
+        return numbered
+    data: dict[str, Any] = {k: v for k, v in event.data.items() if k != "r"}
+    data["v"] = values.parse(texts[str(event.data["r"])])
+    return replace(numbered, event=Event(event.type, event.at, data))

@@ -1,0 +1,1 @@
+"""The other AWS services, one file each."""

@@ -1,0 +1,227 @@
+"""One conditional write as data: what must hold, and what is done.
+
+Both stores read these: DynamoStore turns them into expressions, `apply` is the specification.
+As in DynamoDB, every action sees the record as it was before the write, and an attribute
+that is missing satisfies no comparison.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar, assert_never
+
+# ("length",) or ("eager", "5", "w"): a field, then keys of the maps inside it.
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    path: Path
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    path: Path
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    path: Path
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """A number stands in a number set."""
+
+    path: Path
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    conditions: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    conditions: tuple["Condition", ...]
+
+
+Condition = Exists | Missing | Equals | Below | AtMost | Contains | AnyOf | AllOf
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    path: Path
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PutIfMissing:
+    path: Path
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Set a field to what another one holds, unless `keep` and it is there already."""
+
+    path: Path
+    source: str
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plus:
+    path: Path
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """Append to a list."""
+
+    path: Path
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DropFirst:
+    """Remove the first `count` elements of a list."""
+
+    path: Path
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    """Add numbers to a set, which is absent when empty."""
+
+    path: Path
+    members: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Exclude:
+    path: Path
+    members: frozenset[int]
+
+
+Action = Put | PutIfMissing | Copy | Plus | Extend | Drop | DropFirst | Include | Exclude
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    when: tuple[Condition, ...]
+    do: tuple[Action, ...]
+
+
+R = TypeVar("R")
+
+
+def holds(record: Any, condition: Condition) -> bool:
+    """Whether `record` (None: there is no item) satisfies `condition`."""
+    match condition:
+        case AnyOf(conditions):
+            return any(holds(record, c) for c in conditions)
+        case AllOf(conditions):
+            return all(holds(record, c) for c in conditions)
+        case Missing(path):
+            return look_up(record, path) is None
+        case Exists(path):
+            return look_up(record, path) is not None
+        case Equals(path, value):
+            return bool(look_up(record, path) == value)
+        case Below(path, value):
+            found = look_up(record, path)
+            return found is not None and found < value
+        case AtMost(path, value):
+            found = look_up(record, path)
+            return found is not None and found <= value
+        case Contains(path, value):
+            return value in (look_up(record, path) or ())
+        case _:
+            assert_never(condition)
+
+
+def apply(record: R, actions: tuple[Action, ...]) -> R:
+    """`record` after `actions`, each of which sees the record as it was."""
+    new: dict[str, Any] = {}
+    for action in actions:
+        name, *inner = action.path
+        if inner:
+            whole = dict(new.get(name, getattr(record, name)) or {})
+            _put_inside(whole, inner, _result(record, action))
+            new[name] = whole
+        else:
+            new[name] = _result(record, action)
+    return replace(record, **new)  # type: ignore[type-var]
+
+
+def _result(record: Any, action: Action) -> Any:
+    """What stands at the action's path afterwards; None is absence."""
+    old = look_up(record, action.path)
+    match action:
+        case Put(_, value):
+            return value
+        case PutIfMissing(_, value):
+            return value if old is None else old
+        case Copy(_, source, keep):
+            return old if keep and old is not None else look_up(record, (source,))
+        case Plus(_, amount):
+            return old + amount
+        case Extend(_, values):
+            return (*old, *values)
+        case Drop():
+            return None
+        case DropFirst(_, count):
+            return old[count:]
+        case Include(_, members):
+            return frozenset(old or ()) | members
+        case Exclude(_, members):
+            return (frozenset(old or ()) - members) or None
+        case _:
+            assert_never(action)
+
+
+def look_up(record: Any, path: Path) -> Any:
+    """The value at `path`, or None."""
+    if record is None:
+        return None
+    found = getattr(record, path[0])
+    for key in path[1:]:
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(key)
+    return found
+
+
+def _put_inside(whole: dict[str, Any], keys: list[str], value: Any) -> None:
+    for key in keys[:-1]:
+        whole[key] = dict(whole[key])
+        whole = whole[key]
+    if value is None:
+        whole.pop(keys[-1], None)
+    else:
+        whole[keys[-1]] = value
+
+
+def field_names(record: type[Any]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(record))

@@ -1,0 +1,120 @@
+"""Where each record stands in the table, as plain text. Parts are joined by the unit
+separator, which no name may contain (see ids.check_name), so parts never need escaping.
+"""
+
+from hashlib import sha256
+from typing import NamedTuple
+
+from . import limits
+
+SEPARATOR = "\x1f"
+HEAD = "H"
+# Sort keys inside a run's partition: the letter, the run's nonce, then what tells them apart.
+RECORD, CHUNK, PAYLOAD, SNAPSHOT = "R", "C", "P", "S"
+RUN, ACTIVITY, WORKERS, QUEUE, POINTER = "run", "act", "wrk", "que", "ptr"
+NAMESPACES = "nsp"
+
+
+class Key(NamedTuple):
+    pk: str
+    sk: str
+
+
+def join(*parts: str) -> str:
+    return SEPARATOR.join(parts)
+
+
+def head(namespace: str, run_id: str) -> Key:
+    return Key(join(RUN, namespace, run_id), HEAD)
+
+
+def run_of(key: Key) -> tuple[str, str]:
+    """Namespace and id of the run in whose partition `key` stands."""
+    _, namespace, run_id = key.pk.split(SEPARATOR, 2)
+    return namespace, run_id
+
+
+def record(head_key: Key, nonce: str) -> Key:
+    return Key(head_key.pk, join(RECORD, nonce))
+
+
+def chunk(head_key: Key, nonce: str, base: int) -> Key:
+    return Key(head_key.pk, join(CHUNK, nonce, f"{base:010d}"))
+
+
+def chunks(head_key: Key, nonce: str) -> Key:
+    """What every chunk's sort key begins with."""
+    return Key(head_key.pk, join(CHUNK, nonce, ""))
+
+
+def payload(head_key: Key, nonce: str, name: str) -> Key:
+    return Key(head_key.pk, join(PAYLOAD, nonce, name))
+
+
+def snapshot(head_key: Key, nonce: str, name: str) -> Key:
+    return Key(head_key.pk, join(SNAPSHOT, nonce, name))
+
+
+def activity(activity_id: int, nonce: str, event_seq: int) -> Key:
+    return Key(join(ACTIVITY, str(activity_id)), join(nonce, str(event_seq)))
+
+
+def activities(activity_id: int) -> Key:
+    return Key(join(ACTIVITY, str(activity_id)), "")
+
+
+def worker(namespace: str, worker_id: str) -> Key:
+    return Key(join(WORKERS, namespace), worker_id)
+
+
+def workers(namespace: str) -> Key:
+    return Key(join(WORKERS, namespace), "")
+
+
+def namespace(name: str) -> Key:
+    return Key(NAMESPACES, SEPARATOR + name)
+
+
+def namespaces() -> Key:
+    return Key(NAMESPACES, SEPARATOR)
+
+
+def queue(name: str, namespace: str, kind: str) -> Key:
+    # Hashed: queue and namespace together may be longer than a sort key.
+    return Key(QUEUE, join(_digest(name), kind, namespace))
+
+
+def queues(name: str, kind: str) -> Key:
+    return Key(QUEUE, join(_digest(name), kind, ""))
+
+
+def all_queues() -> Key:
+    return Key(QUEUE, "")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:32]
+
+
+def pointer(run_id: str, namespace: str) -> Key:
+    return Key(join(POINTER, run_id), SEPARATOR + namespace)
+
+
+def pointers(run_id: str) -> Key:
+    return Key(join(POINTER, run_id), SEPARATOR)
+
+
+WORKFLOWS, ACTIVITIES = "w", "a"
+
+
+def slot(namespace: str, queue_name: str, kind: str, shard: int = 0) -> str:
+    """Partition of the due index."""
+    return join(namespace, queue_name, kind, str(shard))
+
+
+def queue_of(slot_text: str) -> str:
+    return slot_text.split(SEPARATOR)[1]
+
+
+def default_namespace(namespace: str | None) -> str:
+    return limits.DEFAULT_NAMESPACE if namespace is None else namespace

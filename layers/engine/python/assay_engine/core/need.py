@@ -1,0 +1,31 @@
+"""When somebody has to look at a run. `due` may be earlier than this, never later."""
+
+from . import limits
+from .run import Head
+
+
+def need(head: Head, now: float) -> float | None:
+    """The earliest moment at which the run needs attention; None: it only waits to be told."""
+    if head.lease_token is not None:
+        return head.lease_until
+    moments = [now + limits.OWED_SECS] if head.owed or head.cleanup else []
+    if head.is_open:
+        moments += _of_open(head, now)
+    return min(moments, default=None)
+
+
+def _of_open(head: Head, now: float) -> list[float]:
+    moments = [*head.timers.values(), *(line_end(line) for line in head.eager.values())]
+    if head.seen < head.length:
+        moments.append(now)
+    if head.children and head.check_children_at is not None:
+        moments.append(head.check_children_at)
+    if head.cancel_due is not None:
+        moments.append(head.cancel_due)
+    return moments
+
+
+def line_end(line: object) -> float:
+    """When an eager line runs out: its worker is silent, or its start-to-close is over."""
+    assert isinstance(line, dict)
+    return float(min(line["x"], line.get("c", line["x"])))

@@ -1,0 +1,183 @@
+"""A run as it is stored: the hot head, and what stands beside it.
+
+The head is record, lock and log tail in one item, so that nearly everything that happens
+to a run is one conditional update. Field names here are for people; `store.tables` gives
+each its short name, because write units follow bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from . import keys
+from .keys import Key
+
+
+class Status(StrEnum):
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    WAITING = "WAITING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    TIMED_OUT = "TIMED_OUT"
+
+
+TERMINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.TIMED_OUT})
+
+# In the head a status is one letter; PENDING is its absence.
+STATUS_LETTERS: Mapping[Status, str] = {
+    Status.RUNNING: "R",
+    Status.WAITING: "W",
+    Status.COMPLETED: "C",
+    Status.FAILED: "F",
+    Status.CANCELLED: "X",
+    Status.TIMED_OUT: "T",
+}
+_STATUSES = {letter: status for status, letter in STATUS_LETTERS.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    key: Key
+    nonce: str
+    """Random for each incarnation of an id."""
+    type: str
+    slot: str
+    """The run's partition in the due index."""
+    created_at: float
+    version: int = 1
+    """One more with every write."""
+    open: int | None = 1
+    """Absent once terminal."""
+    status_letter: str | None = None
+    running_at: float | None = None
+    waiting_at: float | None = None
+    completed_at: float | None = None
+
+    length: int
+    """Of the whole history; the seq of its last event."""
+    base: int = 0
+    """The seq of `tail[i]` is `base + i + 1`."""
+    tail: tuple[str, ...] = ()
+    tail_bytes: int = 0
+    seen: int = 0
+    """What the last commit had seen: below `length` there is something to think about."""
+
+    lease_token: str | None = None
+    lease_worker: str | None = None
+    lease_until: float | None = None
+    lease_taken: float | None = None
+    lease_length: int | None = None
+    """`length` when the task was shipped."""
+
+    due: float | None = None
+    """When somebody has to look; never later than `need`."""
+
+    eager: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Activities run by the worker that scheduled them: seq -> a(ttempt) w(orker) x(expiry)
+    r(eport) c(lose: start-to-close deadline)."""
+    queued: frozenset[int] | None = None
+    """Seqs of activities that wait in items of their own."""
+    owed: frozenset[int] | None = None
+    """Seqs of events whose items are still to be put."""
+    timers: Mapping[str, float] = field(default_factory=dict)
+    children: Mapping[str, str] = field(default_factory=dict)
+    """Open children: seq of ChildWorkflowStarted -> nonce and hash of the child's id."""
+    awaited: Mapping[str, int] = field(default_factory=dict)
+    """Signals awaited since the last matching SignalReceived."""
+    used_activities: str | None = None
+    used_timers: str | None = None
+    used_side_effects: str | None = None
+    used_upserts: str | None = None
+
+    report: str | None = None
+    """Id of the last applied report."""
+    cancel_after: int | None = None
+    """Length of the history when cancel was first requested."""
+    cancel_due: float | None = None
+    refusals: int | None = None
+    upsert: str | None = None
+    """Hash and place of the last upsert a legacy client was woken for (the stall guard)."""
+    snapshot: str | None = None
+    check_children_at: float | None = None
+    parent: Mapping[str, Any] | None = None
+    """i(d of the parent), s(eq of the start event), n(once), c(hild's first id)."""
+    continued_to: str | None = None
+    cleanup: int | None = None
+    """A closed run that still has to cancel queued activities and children."""
+    problem: str | None = None
+
+    @property
+    def namespace(self) -> str:
+        return keys.run_of(self.key)[0]
+
+    @property
+    def id(self) -> str:
+        return keys.run_of(self.key)[1]
+
+    @property
+    def queue(self) -> str:
+        return keys.queue_of(self.slot)
+
+    @property
+    def status(self) -> Status:
+        return _STATUSES[self.status_letter] if self.status_letter else Status.PENDING
+
+    @property
+    def is_open(self) -> bool:
+        return self.open is not None
+
+    @property
+    def updated_at(self) -> float:
+        moments = (self.created_at, self.running_at, self.waiting_at, self.completed_at)
+        return max(moment for moment in moments if moment is not None)
+
+    def leased(self, now: float) -> bool:
+        return self.lease_token is not None and (self.lease_until or 0) >= now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """The bulky part of a run: written once before the head, later changes follow history."""
+
+    key: Key
+    input: str | None = None
+    """A stored value, see `core.values`."""
+    search_attributes: str | None = None
+    attributes_seq: int = 0
+    """Seq of the last SearchAttributesUpserted merged into `search_attributes`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """Immutable older history: events base+1 .. base+len(events)."""
+
+    key: Key
+    events: tuple[str, ...]
+
+    @property
+    def base(self) -> int:
+        return int(self.key.sk.rsplit(keys.SEPARATOR, 1)[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payload:
+    """A value too big for the head, or a snapshot."""
+
+    key: Key
+    text: str
+    created_at: float | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointer:
+    """Says that a run of this id exists outside `main`."""
+
+    key: Key
+
+    @property
+    def namespace(self) -> str:
+        return self.key.sk.removeprefix(keys.SEPARATOR)

@@ -1,0 +1,1 @@
+"""The table. The only importer of PynamoDB; decides nothing about workflows."""

@@ -1,0 +1,1 @@
+"""HTTP: decode, call a use case, encode. Decides nothing about workflows."""

@@ -1,0 +1,119 @@
+"""Starting a run, finding it, and everything a client does to it."""
+
+from assay_engine.app import queries, runs
+from assay_engine.core import limits
+from assay_engine.core.errors import AssayError, InvalidError
+from assay_engine.core.run import Status
+from assay_engine.web import answers, bodies, json_body, records, wire
+from assay_engine.web.answers import Answer
+from assay_engine.web.api import new_router
+from assay_engine.web.request import Request
+
+router = new_router()
+
+
+@router.post("/workflows")
+def start(request: Request) -> Answer:
+    body = request.body(bodies.StartWorkflow)
+    namespace = limits.DEFAULT_NAMESPACE if body.namespace is None else body.namespace
+    started = runs.start(
+        request.engine,
+        runs.StartRun(
+            run_id=body.workflow_id,
+            type=body.workflow_type,
+            namespace=namespace,
+            queue=body.task_queue,
+            input=body.input,
+            search_attributes=body.search_attributes,
+        ),
+    )
+    return answers.created(wire.started(started))
+
+
+@router.get("/workflows")
+def list_runs(request: Request) -> Answer:
+    found = queries.list_runs(request.engine, _filter(request))
+    now = request.engine.now()
+    listed = [wire.shortened(wire.workflow(view, now)) for view in found]
+    return answers.ok(listed, hint="use a smaller `limit`, and `offset`")
+
+
+@router.get("/workflows/<workflow_id>")
+def describe(request: Request, workflow_id: str) -> Answer:
+    view = queries.describe(request.engine, request.run(workflow_id))
+    record = wire.workflow(view, request.engine.now())
+    return answers.ok(record if answers.fits(answers.encode(record)) else wire.shortened(record))
+
+
+@router.post("/workflows/<workflow_id>/signal/<name>")
+def signal(request: Request, workflow_id: str, name: str) -> Answer:
+    body = request.optional_body(bodies.Signal)
+    ref = request.run(workflow_id)
+    if runs.signal(request.engine, ref, name, body.payload):
+        return answers.empty()
+    return answers.ok(records.Delivery(delivered=False))
+
+
+@router.post("/workflows/<workflow_id>/cancel")
+def cancel(request: Request, workflow_id: str) -> Answer:
+    body = request.tolerated_body(bodies.Cancel)
+    runs.cancel(request.engine, request.run(workflow_id), body.reason)
+    return answers.empty()
+
+
+@router.post("/workflows/<workflow_id>/terminate")
+def terminate(request: Request, workflow_id: str) -> Answer:
+    body = request.optional_body(bodies.Terminate)
+    runs.terminate(request.engine, request.run(workflow_id), body.reason)
+    return answers.empty()
+
+
+@router.post("/workflows/<workflow_id>/continue-as-new")
+def continue_as_new(request: Request, workflow_id: str) -> Answer:
+    body = request.optional_body(bodies.ContinueAsNew)
+    target = body.workflow_id if (body.workflow_id or "").strip() else None
+    ref = request.run(workflow_id)
+    return answers.created(
+        wire.started(runs.continue_as_new(request.engine, ref, body.input, target))
+    )
+
+
+@router.post("/workflows/<workflow_id>/retry")
+def retry(request: Request, workflow_id: str) -> Answer:
+    body = request.body(bodies.Retry)
+    requested_by, reason = body.requested_by.strip(), body.reason.strip()
+    if not requested_by or not reason:
+        raise InvalidError("requested_by and reason are required")
+    ref = request.run(workflow_id)
+    return answers.ok(wire.retried(runs.retry(request.engine, ref, requested_by, reason)))
+
+
+def _filter(request: Request) -> queries.RunFilter:
+    limit = request.query_integer("limit")
+    return queries.RunFilter(
+        namespace=request.namespace(),
+        status=_status(request.query("status")),
+        type=request.query("type"),
+        attributes=_attributes(request.query("search_attrs")),
+        limit=50 if limit is None else max(limit, -1),
+        offset=max(request.query_integer("offset") or 0, 0),
+    )
+
+
+def _status(text: str | None) -> str | None:
+    if not text:
+        return None
+    try:
+        return Status(text.upper())
+    except ValueError:
+        known = ", ".join(Status)
+        raise InvalidError(f"status: {text!r} is none of {known}") from None
+
+
+def _attributes(text: str | None) -> dict[str, object] | None:
+    if not text:
+        return None
+    try:
+        return json_body.decode_object(text.encode()) or None
+    except AssayError as error:
+        raise InvalidError(f"search_attrs: {error}") from None

@@ -1,0 +1,247 @@
+"""The worker protocol's request and answer, as `docs/worker-protocol.md` has them.
+
+Encoding and decoding, and the channel that moves them; what a report means is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from assay import _json
+from assay._calls import PREFIX
+from assay._history import Command, Event
+from assay._transport import AsyncTransport, Request, error_of
+from assay.errors import ConnectionFailedError
+
+PROTOCOL = 1
+PATH = f"{PREFIX}/workers/exchange"
+_ANSWER_SECS = 30.0
+
+
+class RunRef(msgspec.Struct, frozen=True):
+    """Names one run."""
+
+    namespace: str
+    id: str
+    incarnation: str
+
+
+class WorkflowTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A run with events that nobody has reacted to."""
+
+    run: RunRef
+    workflow_type: str
+    task_queue: str
+    lease: str
+    lease_secs: float
+    version: int
+    after: int = 0
+    history: list[Event] = msgspec.field(default_factory=list)
+    history_next: Any = None
+    parent_id: str | None = None
+
+
+class ActivityTask(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt at an activity."""
+
+    run: RunRef
+    seq: int
+    attempt: int
+    name: str
+    lease_secs: float
+    max_attempts: int = 1
+    task_queue: str = ""
+    input: Any = None
+    eager: bool = False
+    heartbeat_timeout_secs: float | None = None
+    details: Any = None
+
+
+class ReportAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one report."""
+
+    id: str
+    status: str
+    code: str | None = None
+    error: str | None = None
+    version: int | None = None
+    mark: Any = None
+    activities: list[ActivityTask] = msgspec.field(default_factory=list)
+    cancel_requested: bool = False
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """More of a long history."""
+
+    run: RunRef
+    history: list[Event]
+    history_next: Any = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """The engine's side of one exchange."""
+
+    reports: list[ReportAnswer] = msgspec.field(default_factory=list)
+    workflow_tasks: list[WorkflowTask] = msgspec.field(default_factory=list)
+    activity_tasks: list[ActivityTask] = msgspec.field(default_factory=list)
+    pages: list[Page] = msgspec.field(default_factory=list)
+    next_poll_secs: float = 1.0
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """How many more tasks of each kind the worker can take."""
+
+    workflows: int
+    activities: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who is asking, and what for."""
+
+    worker_id: str
+    namespace: str
+    queue: str
+    workflows: Sequence[str]
+    activities: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One report, encoded once: what is sent again is the same, byte for byte."""
+
+    id: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poll:
+    """What an exchange may take, beside what it reports."""
+
+    room: Room
+    wait_secs: float = 0.0
+    cached: Sequence[tuple[RunRef, int]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Then:
+    """The second half of a fused step: what the workflow did with the outcome."""
+
+    version: int
+    mark: Any
+    commands: Sequence[Command]
+    eager: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How an attempt ended. `error` is None for a result."""
+
+    result: Any = None
+    error: str | None = None
+    retryable: bool = True
+
+    def final(self, task: ActivityTask) -> bool:
+        """Say whether the workflow gets to see it, or the engine tries again."""
+        return self.error is None or not self.retryable or task.attempt >= task.max_attempts
+
+
+def commands(report_id: str, task: WorkflowTask, issued: Sequence[Command], eager: int) -> Report:
+    """End a workflow task."""
+    return _report(
+        report_id, "commands", task.run, {"lease": task.lease, "commands": issued, "eager": eager}
+    )
+
+
+def outcome(
+    report_id: str, task: ActivityTask, ended: Outcome, *, at: float, then: Then | None
+) -> Report:
+    """Tell how an attempt ended, and with `then` what follows from it."""
+    fields: dict[str, Any] = {"seq": task.seq, "attempt": task.attempt, "at": at}
+    if ended.error is None:
+        kind, fields["result"] = "completed", ended.result
+    else:
+        kind, fields["error"], fields["retryable"] = "failed", ended.error, ended.retryable
+    if then is not None:
+        fields["then"] = {
+            "version": then.version,
+            "mark": then.mark,
+            "eager": then.eager,
+            "commands": then.commands,
+        }
+    return _report(report_id, kind, task.run, fields)
+
+
+def heartbeat(report_id: str, task: ActivityTask, details: Any) -> Report:
+    """Tell that an activity is alive."""
+    fields = {"seq": task.seq, "attempt": task.attempt, "details": details}
+    return _report(report_id, "heartbeat", task.run, fields)
+
+
+def renew(report_id: str, task: WorkflowTask) -> Report:
+    """Tell that a workflow task is still being thought about."""
+    return _report(report_id, "renew", task.run, {"lease": task.lease})
+
+
+def release(report_id: str, task: WorkflowTask | ActivityTask) -> Report:
+    """Hand a task back without an outcome."""
+    if isinstance(task, WorkflowTask):
+        return _report(report_id, "release", task.run, {"lease": task.lease})
+    return _report(report_id, "release", task.run, {"seq": task.seq, "attempt": task.attempt})
+
+
+def _report(report_id: str, kind: str, run: RunRef, fields: Mapping[str, Any]) -> Report:
+    body = {"id": report_id, "kind": kind, "run": run, **fields}
+    return Report(report_id, _json.encode(body))
+
+
+@dataclass(slots=True)
+class Channel:
+    """Exchanges of one worker with one engine."""
+
+    transport: AsyncTransport
+    worker: Identity
+    _read: msgspec.json.Decoder[Answer] = field(
+        default_factory=lambda: msgspec.json.Decoder(Answer)
+    )
+
+    async def report(self, reports: Sequence[Report]) -> Answer:
+        """Send reports; take nothing but what they bring."""
+        return await self._exchange({"reports": [msgspec.Raw(each.body) for each in reports]})
+
+    async def poll(self, poll: Poll) -> Answer:
+        """Take tasks."""
+        cached = [{"run": run, "seq": seq} for run, seq in poll.cached]
+        body = {"room": poll.room, "wait_secs": poll.wait_secs, "cached": cached}
+        return await self._exchange(body, wait_secs=poll.wait_secs)
+
+    async def pages(self, run: RunRef, cursor: Any) -> Answer:
+        """Ask for more of a long history."""
+        return await self._exchange({"pages": [{"run": run, "cursor": cursor}]})
+
+    async def _exchange(self, body: Mapping[str, Any], wait_secs: float = 0.0) -> Answer:
+        who = {
+            "protocol": PROTOCOL,
+            "worker_id": self.worker.worker_id,
+            "namespace": self.worker.namespace,
+            "queue": self.worker.queue,
+            "workflows": self.worker.workflows,
+            "activities": self.worker.activities,
+        }
+        request = Request(
+            method="POST",
+            path=PATH,
+            body=_json.encode({**who, **body}),
+            timeout_secs=wait_secs + _ANSWER_SECS,
+        )
+        response = await self.transport.send(request)
+        if response.status >= 400:
+            raise error_of(response)
+        try:
+            return self._read.decode(response.body)
+        except msgspec.DecodeError as error:
+            raise ConnectionFailedError(f"an answer that cannot be read: {error}") from error

@@ -1,0 +1,1 @@
+"""One file for each noun or verb of the command line."""
