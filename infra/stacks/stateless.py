@@ -55,7 +55,7 @@ def _every_minute(scope: Construct, tick: lambda_.Function) -> None:
 
 
 def _on_closed_runs(table: dynamodb.TableV2, stream: lambda_.Function) -> None:
-    """Heads that are no longer open; every other change is filtered out before it costs anything."""
+    """Heads no longer open; every other change is filtered out before it costs anything."""
     is_closed_head = {
         "eventName": lambda_.FilterRule.or_("INSERT", "MODIFY"),
         "dynamodb": {

@@ -4,6 +4,7 @@ Outcome: the head first, the item second, so that an answered outcome survives a
 Retry: the item alone. The first success wins, whatever attempt it came from.
 """
 
+from contextlib import suppress
 from typing import Any
 
 from ..core import activity as states
@@ -271,9 +272,7 @@ def _tell_run(
 
 def _done(engine: Engine, item: Activity, letter: str, extra: tuple[Action, ...]) -> None:
     change = Change(
-        when=(
-            AnyOf((_RUNNING, Equals(("status_letter",), states.READY))),
-        ),
+        when=(AnyOf((_RUNNING, Equals(("status_letter",), states.READY))),),
         do=(
             Put(("status_letter",), letter),
             Put(("completed_at",), engine.now()),
@@ -283,19 +282,14 @@ def _done(engine: Engine, item: Activity, letter: str, extra: tuple[Action, ...]
             *extra,
         ),
     )
-    try:
+    with suppress(ConditionFailedError):  # done before
         engine.store.update(Activity, item.key, change)
-    except ConditionFailedError:
-        pass  # done before
 
 
 def _update(engine: Engine, item: Activity, do: tuple[Action, ...]) -> Activity | None:
     """Change an item on condition that it is as it was read."""
-    change = Change(
-        when=(Equals(("version",), item.version),), do=(*do, Plus(("version",), 1))
-    )
+    change = Change(when=(Equals(("version",), item.version),), do=(*do, Plus(("version",), 1)))
     try:
         return engine.store.update(Activity, item.key, change)
     except ConditionFailedError:
         return None
-

@@ -1,13 +1,16 @@
 """How a parent hears of its children: by a notice when one closes, by an hourly look."""
 
+from contextlib import suppress
+from typing import Any
+
 from ..core import history as log
 from ..core import ids, keys, values
 from ..core.history import EventType
 from ..core.run import Head, Status
 from . import history, payloads
 from .engine import Engine
-from .inbound import Inbound, NotAppendedError, append
-from .owed import child_guard
+from .inbound import NotAppendedError, append
+from .owed import child_guard, child_outcome
 
 _ENDED = {Status.CANCELLED: "was cancelled", Status.TIMED_OUT: "timed out"}
 
@@ -22,20 +25,18 @@ def notify_parent(engine: Engine, child: Head) -> None:
     parent = keys.head(child.namespace, str(link["i"]))
     mark = ids.child_mark(str(link["n"]), first_id)
     seq = int(link["s"])
-    try:
-        append(engine, parent, Inbound(type=type_, data=data, **child_guard(None, seq, mark)))
-    except NotAppendedError:
-        pass  # closed, or told before
+    with suppress(NotAppendedError):  # closed, or told before
+        append(engine, parent, child_outcome(type_, data, seq, (child_guard(seq, mark),)))
 
 
-def _outcome(engine: Engine, child: Head, first_id: str) -> tuple[EventType, dict[str, object]]:
+def _outcome(engine: Engine, child: Head, first_id: str) -> tuple[EventType, dict[str, Any]]:
     closing = log.unpack(child.tail[-1])
     stored = values.from_field(closing.data)
     text = payloads.text(engine, child.key, child.nonce, stored)
     parcels = values.Parcels()
     if child.status is Status.COMPLETED:
         field = {} if text is None else parcels.field(values.parse(text), "result")
-        data: dict[str, object] = {"i": first_id, **field}
+        data: dict[str, Any] = {"i": first_id, **field}
         kind = EventType.CHILD_COMPLETED
     else:
         kind = EventType.CHILD_FAILED

@@ -4,6 +4,7 @@ The index is a hint. Whoever finds an entry claims the run, settles what is over
 either has a task or has pushed the entry to where it belongs.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ..core import limits
@@ -21,6 +22,7 @@ from ..core.change import (
     Put,
     PutIfMissing,
 )
+from ..core.draft import LEASE
 from ..core.keys import Key
 from ..core.need import need
 from ..core.run import STATUS_LETTERS, Head, Status
@@ -87,13 +89,9 @@ def push(engine: Engine, head: Head, now: float) -> None:
     if moment == head.due:
         return
     move = Drop(("due",)) if moment is None else Put(("due",), moment)
-    change = Change(
-        when=(Equals(("version",), head.version),), do=(move, Plus(("version",), 1))
-    )
-    try:
+    change = Change(when=(Equals(("version",), head.version),), do=(move, Plus(("version",), 1)))
+    with suppress(ConditionFailedError):  # it moved by itself
         engine.store.update(Head, head.key, change)
-    except ConditionFailedError:
-        pass  # it moved by itself
 
 
 def renew(engine: Engine, key: Key, nonce: str, token: str) -> Head | None:
@@ -112,7 +110,7 @@ def renew(engine: Engine, key: Key, nonce: str, token: str) -> Head | None:
 def release(engine: Engine, key: Key, nonce: str, token: str) -> bool:
     """Hand a task back unthought: it is due again at once. Row `release`."""
     now = engine.now()
-    gone = tuple(Drop((name,)) for name in settle.LEASE)
+    gone = tuple(Drop((name,)) for name in LEASE)
     change = Change(
         when=(Exists(("open",)), Equals(("nonce",), nonce), Equals(("lease_token",), token)),
         do=(*gone, Put(("due",), now), Plus(("version",), 1)),

@@ -1,6 +1,7 @@
 """Committing a batch of commands under its lease, and what follows from it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ..core import ids, keys, limits, values
@@ -39,7 +40,7 @@ def commit(engine: Engine, head: Head, commands: Sequence[Command], batch: Batch
         try:
             after = write(engine, plan, batch)
         except ConditionFailedError as failed:
-            head = _still_ours(failed.image, token, batch)
+            head = _still_ours(failed.image, token)
             continue
         eager += eager_events(plan)
         if not plan.rest:
@@ -50,7 +51,7 @@ def commit(engine: Engine, head: Head, commands: Sequence[Command], batch: Batch
     raise BusyError("the run is changing too fast")
 
 
-def _still_ours(image: object, token: str | None, batch: Batch) -> Head:
+def _still_ours(image: object, token: str | None) -> Head:
     if not isinstance(image, Head) or not image.is_open or image.lease_token != token:
         raise StaleError("the lease of this task is somebody else's by now")
     return image
@@ -108,10 +109,8 @@ def _put_snapshot(engine: Engine, plan: Plan, batch: Batch) -> None:
         created_at=plan.draft.now,
         length=length,
     )
-    try:
+    with suppress(ConditionFailedError):  # this very commit, tried again
         engine.store.put(item)
-    except ConditionFailedError:
-        pass  # this very commit, tried again
 
 
 def _continue(engine: Engine, plan: Plan, batch: Batch, closing: ContinueAsNew) -> Head:
@@ -179,10 +178,8 @@ def settle_debts(engine: Engine, before: Head, after: Head) -> Head:
 
 def _delete_snapshot(engine: Engine, head: Head) -> None:
     key = keys.snapshot(head.key, head.nonce, str(head.snapshot))
-    try:
+    with suppress(ConditionFailedError):  # deleted before
         engine.store.delete(Payload, key)
-    except ConditionFailedError:
-        pass  # deleted before
 
 
 def _pay(engine: Engine, head: Head) -> Head:

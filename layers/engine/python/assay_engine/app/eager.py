@@ -37,9 +37,7 @@ class Sign:
     details: Any
 
 
-def item_of(
-    engine: Engine, key: Key, nonce: str, seq: int, activity_id: Any
-) -> Activity | None:
+def item_of(engine: Engine, key: Key, nonce: str, seq: int, activity_id: Any) -> Activity | None:
     """The item of an activity that is queued; None: it is a line in the head.
 
     With the activity's id, which the worker was given, it is looked up at once.
@@ -82,9 +80,8 @@ def fail(engine: Engine, key: Key, nonce: str, failure: Failure) -> Head:
         head = engine.store.get(Head, key)
         head = _line(head, nonce, failure.seq, failure.attempt, failure.worker)
         draft = Draft(head=head, now=engine.now())
-        settle.fail_line(
-            engine, draft, failure.seq, failure.error, retryable=failure.retryable, delayed=True
-        )
+        failed = settle.Failed(error=failure.error, retryable=failure.retryable, delayed=True)
+        settle.fail_line(engine, draft, failure.seq, failed)
         payloads.put(engine, key, nonce, draft.parcels)
         after = _write(engine, draft)
         if after is not None:

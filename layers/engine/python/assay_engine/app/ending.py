@@ -4,6 +4,8 @@ The event comes first, then the items of queued activities, then the children, d
 tree; whoever settles the run next goes on where somebody was cut short.
 """
 
+from contextlib import suppress
+
 from ..core import activity as states
 from ..core import ids, keys, limits
 from ..core.activity import Activity
@@ -110,10 +112,8 @@ def finish(engine: Engine, head: Head) -> None:
         when=(Missing(("open",)), Equals(("version",), head.version)),
         do=(*gone, Plus(("version",), 1)),
     )
-    try:
+    with suppress(ConditionFailedError):  # somebody else is at it
         engine.store.update(Head, head.key, change)
-    except ConditionFailedError:
-        pass  # somebody else is at it
 
 
 def cancel_pending(engine: Engine, head: Head, reason: str | None) -> None:
@@ -172,10 +172,8 @@ def _drop(engine: Engine, head: Head, cancelled: dict[int, int]) -> None:
             Plus(("version",), 1),
         ),
     )
-    try:
+    with suppress(ConditionFailedError):  # closed meanwhile
         engine.store.update(Head, head.key, change)
-    except ConditionFailedError:
-        pass  # closed meanwhile
 
 
 def _cancel_children(engine: Engine, head: Head, reason: str | None) -> None:

@@ -120,10 +120,11 @@ def put_chunk(engine: Engine, head: Head) -> Chunk:
     chunk = Chunk(key=key, events=head.tail[: limits.MAX_CUT])
     try:
         engine.store.put(chunk)
-        return chunk
     except ConditionFailedError as failed:
-        assert isinstance(failed.image, Chunk)
-        return failed.image
+        if isinstance(failed.image, Chunk):
+            return failed.image
+        raise BusyError("a chunk of the history is being replaced") from None
+    return chunk
 
 
 def _again(engine: Engine, head: Head) -> Head:

@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import limits
-from ..core.change import Action, Below, Change, Condition, Exists, Extend, Missing, Plus, Put, holds
+from ..core.change import (
+    Action,
+    Below,
+    Change,
+    Condition,
+    Exists,
+    Extend,
+    Missing,
+    Plus,
+    Put,
+    holds,
+)
 from ..core.errors import BusyError
 from ..core.history import Event, EventType, pack, size
 from ..core.keys import Key

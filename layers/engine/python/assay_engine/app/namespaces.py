@@ -37,7 +37,7 @@ def list_all(engine: Engine) -> list[Namespace]:
 
 def stats(engine: Engine, name: str) -> NamespaceStats:
     """Counts; zeros for a name that nobody uses."""
-    counts = {field: 0 for field in _COUNTED.values()}
+    counts = dict.fromkeys(_COUNTED.values(), 0)
     total = 0
     for head in engine.store.heads():
         if head.namespace == name:

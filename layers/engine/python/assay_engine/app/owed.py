@@ -4,15 +4,18 @@ The commit recorded them in the head first; anybody may put them, any number of 
 item is put only if absent and never deleted, so a late putter cannot start anything twice.
 """
 
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
 from ..core import history as log
 from ..core import ids, keys, values
 from ..core.activity import INVALIDATED, Activity, Policy
-from dataclasses import replace
-
 from ..core.change import (
     AnyOf,
     Below,
     Change,
+    Condition,
     Drop,
     Equals,
     Exclude,
@@ -86,11 +89,9 @@ def activity_item(
 def put_activity(engine: Engine, head: Head, scheduled: Numbered, offset: float = 0.0) -> None:
     item = activity_item(head, scheduled, due=scheduled.event.at + offset)
     queues.announce(engine, head.namespace, item.queue, keys.ACTIVITIES)
-    try:
+    with suppress(ConditionFailedError):  # put before
         engine.store.put(item)
         engine.wakeups.notify(item.slot)
-    except ConditionFailedError:
-        pass  # put before
 
 
 def _retry_activity(engine: Engine, head: Head, requested: Numbered) -> None:
@@ -112,19 +113,15 @@ def _reset(engine: Engine, fresh: Activity, requested_seq: int) -> None:
     fresh = replace(fresh, retried=requested_seq)
     queues.announce(engine, fresh.run[0], fresh.queue, keys.ACTIVITIES)
     again = AnyOf((Missing(("retried",)), Below(("retried",), requested_seq)))
-    try:
+    with suppress(ConditionFailedError):  # reset before
         engine.store.put(fresh, (again,))
         engine.wakeups.notify(fresh.slot)
-    except ConditionFailedError:
-        pass  # reset before
 
 
 def _invalidate(engine: Engine, item: Activity) -> None:
     hidden = (Put(("status_letter",), INVALIDATED), Drop(("due",)), Plus(("version",), 1))
-    try:
+    with suppress(ConditionFailedError):  # it ran eagerly and has no item
         engine.store.update(Activity, item.key, Change(when=(Exists(("type",)),), do=hidden))
-    except ConditionFailedError:
-        pass  # it ran eagerly and has no item
 
 
 def _put_child(engine: Engine, head: Head, started: Numbered) -> None:
@@ -153,24 +150,25 @@ def _put_child(engine: Engine, head: Head, started: Numbered) -> None:
 def _refuse_child(engine: Engine, head: Head, started: Numbered, nonce: str) -> None:
     child_id = str(started.event.data["i"])
     error = f"a run with the id {child_id} exists already and is not this run's child"
-    outcome = Inbound(
-        type=EventType.CHILD_FAILED,
-        data={"i": child_id, "e": error},
-        **child_guard(head.nonce, started.seq, ids.child_mark(nonce, child_id)),
+    guard = child_guard(started.seq, ids.child_mark(nonce, child_id))
+    outcome = child_outcome(
+        EventType.CHILD_FAILED, {"i": child_id, "e": error}, started.seq, (guard,)
     )
-    try:
+    with suppress(NotAppendedError):  # the parent is closed, or has heard already
         append(engine, head.key, outcome)
-    except NotAppendedError:
-        pass  # the parent is closed, or has heard already
 
 
-def child_guard(parent_nonce: str | None, seq: int, mark: str) -> dict[str, tuple]:  # type: ignore[type-arg]
-    """Only the child the parent waits for, once; and its item is proven."""
-    path = ("children", str(seq))
-    guard = (Equals(path, mark),)
-    if parent_nonce is not None:
-        guard += (Equals(("nonce",), parent_nonce),)
-    return {"guard": guard, "also": (Drop(path), Exclude(("owed",), frozenset({seq})))}
+def child_outcome(
+    kind: EventType, data: dict[str, Any], seq: int, guard: tuple[Condition, ...]
+) -> Inbound:
+    """Takes the child out of the parent's books; its item is proven."""
+    paid = Exclude(("owed",), frozenset({seq}))
+    return Inbound(type=kind, data=data, guard=guard, also=(Drop(("children", str(seq))), paid))
+
+
+def child_guard(seq: int, mark: str) -> Condition:
+    """Only the child that the parent waits for, and once."""
+    return Equals(("children", str(seq)), mark)
 
 
 def merge_attributes(engine: Engine, head: Head) -> None:

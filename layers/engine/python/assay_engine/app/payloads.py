@@ -1,6 +1,7 @@
 """Values too big for an event: written before it, fetched when it is read."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,10 +20,8 @@ def put(engine: Engine, head_key: Key, nonce: str, parcels: Parcels) -> None:
         if name.startswith(values.BLOB):
             engine.blobs.put(name, data)
             continue
-        try:
+        with suppress(ConditionFailedError):  # the same bytes
             engine.store.put(Payload(key=keys.payload(head_key, nonce, name), text=data.decode()))
-        except ConditionFailedError:
-            pass  # the same bytes
 
 
 def text(engine: Engine, head_key: Key, nonce: str, stored: str | None) -> str | None:
@@ -46,9 +45,7 @@ def fetch(engine: Engine, head_key: Key, nonce: str, names: Iterable[str]) -> di
     return found
 
 
-def resolve(
-    engine: Engine, head_key: Key, nonce: str, events: list[Numbered]
-) -> list[Numbered]:
+def resolve(engine: Engine, head_key: Key, nonce: str, events: list[Numbered]) -> list[Numbered]:
     """The events with every reference replaced by its value."""
     names = {str(n.event.data["r"]) for n in events if "r" in n.event.data}
     if not names:

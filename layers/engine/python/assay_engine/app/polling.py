@@ -50,9 +50,7 @@ def _entries(
         last = page[-1]
 
 
-def take_runs(
-    engine: Engine, sight: Sight, worker: str, *, room: int, tries: int
-) -> list[Head]:
+def take_runs(engine: Engine, sight: Sight, worker: str, *, room: int, tries: int) -> list[Head]:
     """Claim up to `room` runs; `tries` claims that brought nothing are enough."""
     taken: list[Head] = []
     left = list(sight.ready)

@@ -18,7 +18,7 @@ S = TypeVar("S", Head, Record, Chunk, Payload, Pointer, Activity, Worker, QueueE
 
 
 class ConditionFailedError(Exception):
-    """A write's condition did not hold. `image` is the record as it stands, None if there is none."""
+    """A write's condition did not hold. `image` is the record as it stands, if any."""
 
     def __init__(self, image: Stored | None) -> None:
         super().__init__("condition failed")
@@ -26,7 +26,7 @@ class ConditionFailedError(Exception):
 
 
 class TransactionRefusedError(Exception):
-    """A transaction did nothing: `failed` are the positions of the writes whose condition failed."""
+    """A transaction did nothing: `failed` are the places of the writes that failed."""
 
     def __init__(self, failed: tuple[int, ...]) -> None:
         super().__init__(f"refused by writes {failed}")
@@ -84,8 +84,15 @@ class Store(Protocol):
         """All or none; raises TransactionRefusedError."""
         ...
 
-    def query(self, kind: type[S], prefix: Key, *, after: str | None = None,
-              limit: int | None = None, descending: bool = False) -> Iterator[S]:
+    def query(
+        self,
+        kind: type[S],
+        prefix: Key,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        descending: bool = False,
+    ) -> Iterator[S]:
         """Records of one partition whose sort key begins with `prefix.sk`, in its order,
         beginning behind the sort key `after` (in the direction of travel)."""
         ...

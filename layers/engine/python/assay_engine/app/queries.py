@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..core import ids, keys, limits, values
 from ..core import activity as states
+from ..core import ids, keys, limits, values
 from ..core.activity import Activity, ActivityStatus
 from ..core.errors import NotFoundError, TooLargeError
 from ..core.history import EventType, Numbered
@@ -114,10 +114,10 @@ def events(engine: Engine, ref: RunRef, page: EventPage | None) -> list[EventVie
     if page is None:
         if head.length * 60 > limits.MAX_ANSWER_BYTES:
             raise too_long(head)
-        return list(_rendered(engine, head, history.read(engine, head), {}))
+        return list(_rendered(head, history.read(engine, head), {}))
     wanted = _page(engine, head, page)
     known = _schedules(engine, head, wanted)
-    views = list(_rendered(engine, head, wanted, known))
+    views = list(_rendered(head, wanted, known))
     return views[::-1] if page.descending else views
 
 
@@ -156,14 +156,10 @@ def _schedules(engine: Engine, head: Head, wanted: list[Numbered]) -> dict[int, 
     }
 
 
-def _rendered(
-    engine: Engine, head: Head, found: list[Numbered], known: dict[int, Numbered]
-) -> Iterator[EventView]:
+def _rendered(head: Head, found: list[Numbered], known: dict[int, Numbered]) -> Iterator[EventView]:
     renderer = Renderer(head.nonce, known)
     for n in found:
-        yield EventView(
-            seq=n.seq, type=n.event.type, payload=renderer.payload(n), at=n.event.at
-        )
+        yield EventView(seq=n.seq, type=n.event.type, payload=renderer.payload(n), at=n.event.at)
 
 
 def state(engine: Engine, ref: RunRef) -> StateView:

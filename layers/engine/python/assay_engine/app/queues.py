@@ -1,6 +1,8 @@
 """The queue registry: which namespaces have entries on a queue, so that pollers know where
 to look. Written before the first entry, remembered by the process, never taken back."""
 
+from contextlib import suppress
+
 from ..core import keys
 from ..core.worker import QueueEntry
 from .engine import Engine
@@ -14,10 +16,8 @@ def announce(engine: Engine, namespace: str, queue: str, kind: str) -> None:
     place = (namespace, queue, kind)
     if place in engine.memory.queues:
         return
-    try:
+    with suppress(ConditionFailedError):  # announced before
         engine.store.put(QueueEntry(key=keys.queue(queue, namespace, kind), queue=queue))
-    except ConditionFailedError:
-        pass  # announced before
     # Adding to a set and setting a dict's item are atomic; two threads may do it twice.
     engine.memory.queues.add(place)
     engine.memory.queue_lists.pop((queue, kind), None)

@@ -117,9 +117,7 @@ def _ended(view: ActivityView, numbered: Numbered) -> ActivityView:
     event = numbered.event
     if event.type is EventType.ACTIVITY_COMPLETED:
         result = values.text(event.data["v"]) if "v" in event.data else None
-        return replace(
-            view, status=ActivityStatus.COMPLETED, result=result, completed_at=event.at
-        )
+        return replace(view, status=ActivityStatus.COMPLETED, result=result, completed_at=event.at)
     return replace(
         view,
         status=ActivityStatus.FAILED,

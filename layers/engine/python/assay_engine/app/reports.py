@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import keys, limits
+from ..core.activity import ActivityStatus
 from ..core.commands import read_all
 from ..core.commit import Step
 from ..core.decide import Batch
@@ -168,16 +169,14 @@ def _completed(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]
     item = eager.item_of(engine, report.key, report.nonce, seq, report.raw.get("activity_id"))
     if item is not None:
         won = activities.complete(engine, item, result, _at(engine, report))
-        if not won and item.status != activities.states.ActivityStatus.COMPLETED:
+        if not won and item.status != ActivityStatus.COMPLETED:
             raise StaleError("another outcome of this activity was first")
         return {}
     data = {"q": seq, **_value(engine, report, result)}
     return _keep(engine, report, EventType.ACTIVITY_COMPLETED, data)
 
 
-def _keep(
-    engine: Engine, report: Report, kind: EventType, data: dict[str, Any]
-) -> dict[str, Any]:
+def _keep(engine: Engine, report: Report, kind: EventType, data: dict[str, Any]) -> dict[str, Any]:
     """An eager activity's outcome, on its own."""
     seq = int(data["q"])
     outcome = Inbound(
@@ -282,7 +281,7 @@ def _heartbeat(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]
     return {"cancel_requested": gone}
 
 
-def _renew(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
+def _renew(engine: Engine, report: Report, _: Sender) -> dict[str, Any]:
     if claims.renew(engine, report.key, report.nonce, report.text("lease")) is None:
         raise StaleError("the lease of this task is somebody else's by now")
     return {}
@@ -311,4 +310,3 @@ _HANDLERS: dict[str, Callable[[Engine, Report, Sender], dict[str, Any]]] = {
     "renew": _renew,
     "release": _release,
 }
-

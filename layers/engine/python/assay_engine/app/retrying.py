@@ -61,9 +61,7 @@ def _last_failed(events: list[Numbered]) -> Numbered | None:
     return max(failed, key=lambda n: int(n.event.data["q"]), default=None)
 
 
-def _reopened(
-    engine: Engine, head: Head, failed: Numbered, request: tuple[str, str, int]
-) -> Draft:
+def _reopened(engine: Engine, head: Head, failed: Numbered, request: tuple[str, str, int]) -> Draft:
     requested_by, reason, invalidated = request
     seq = int(failed.event.data["q"])
     draft = Draft(head=head, now=engine.now())

@@ -14,11 +14,8 @@ from . import ending, payloads
 from .commits import continuation, free_id
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
-from .names import RunRef as RunRef
-from .names import find, need
+from .names import RunRef, find, need
 from .ports import ConditionFailedError, PutIf, TransactionRefusedError, Update
-from .retrying import retry as retry
-from .retrying import schedule_activity as schedule_activity
 from .start import NewRun, put_run, stamped
 from .views import Started
 
@@ -97,9 +94,7 @@ def _gone(ref: RunRef) -> NotFoundError:
     return NotFoundError(f"workflow {ref.run_id} not found or already terminal")
 
 
-def continue_as_new(
-    engine: Engine, ref: RunRef, value: Any, target_id: str | None
-) -> Started:
+def continue_as_new(engine: Engine, ref: RunRef, value: Any, target_id: str | None) -> Started:
     """Close a run, if it is open, and start the one that continues it: both or neither."""
     if target_id is not None:
         ids.check_name(target_id, "workflow_id")

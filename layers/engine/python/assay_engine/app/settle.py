@@ -4,10 +4,13 @@ Items first (a retried activity, an owed child), then one write on the head that
 image it was decided from.
 """
 
+from contextlib import suppress
+from dataclasses import dataclass
+
 from ..core import history as log
 from ..core import keys, limits, retry
 from ..core.change import Change, Condition, Equals
-from ..core.draft import LEASE as LEASE
+from ..core.decide import error_field
 from ..core.draft import Draft
 from ..core.history import EventType
 from ..core.run import Head
@@ -97,14 +100,20 @@ def _expire(engine: Engine, draft: Draft, seq: int) -> None:
     line = draft.head.eager[str(seq)]
     late = line.get("c", line["x"]) <= line["x"]
     error = "start-to-close time-out" if late else "the worker stopped sending heartbeats"
-    fail_line(engine, draft, seq, error, retryable=True, delayed=False)
+    fail_line(engine, draft, seq, Failed(error=error))
 
 
-def fail_line(
-    engine: Engine, draft: Draft, seq: int, error: str, *, retryable: bool, delayed: bool
-) -> float | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    error: str
+    retryable: bool = True
+    delayed: bool = False
+    """Whether the next attempt waits for its backoff: not after a silent worker."""
+
+
+def fail_line(engine: Engine, draft: Draft, seq: int, failed: Failed) -> None:
     """End an attempt of an eager activity: the next one waits in an item of its own, or the
-    failure is final. Returns when the next attempt is due. Rows `retry of an eager activity`."""
+    failure is final. Row `retry of an eager activity`."""
     head = draft.head
     line = head.eager[str(seq)]
     scheduled = history.find_schedule(engine, head, seq)
@@ -112,13 +121,12 @@ def fail_line(
     policy = log.policy_of(scheduled.event.data)
     attempt = int(line["a"])
     draft.put("eager", str(seq), value=None)
-    if not retryable or not retry.attempts_left(policy, attempt):
-        data = {"q": seq, **_error(draft, error), "f": attempt}
+    if not failed.retryable or not retry.attempts_left(policy, attempt):
+        data = {"q": seq, **error_field(draft, failed.error), "f": attempt}
         draft.append(EventType.ACTIVITY_FAILED, data)
-        return None
-    due = draft.now + (retry.delay(policy, attempt) if delayed else 0.0)
+        return
+    due = draft.now + (retry.delay(policy, attempt) if failed.delayed else 0.0)
     queue_line(engine, draft, seq, attempt=attempt + 1, due=due)
-    return due
 
 
 def queue_line(engine: Engine, draft: Draft, seq: int, *, attempt: int, due: float) -> None:
@@ -129,15 +137,8 @@ def queue_line(engine: Engine, draft: Draft, seq: int, *, attempt: int, due: flo
     details = head.eager[str(seq)].get("d")
     item = owed.activity_item(head, scheduled, due=due, attempt=attempt, details=details)
     queues.announce(engine, head.namespace, item.queue, keys.ACTIVITIES)
-    try:
+    with suppress(ConditionFailedError):  # put by somebody who did not get to the head
         engine.store.put(item)
-    except ConditionFailedError:
-        pass  # put by somebody who did not get to the head
     engine.wakeups.notify(item.slot)
     draft.put("eager", str(seq), value=None)
     draft.queued.add(seq)
-
-
-def _error(draft: Draft, error: str) -> dict[str, object]:
-    stored = draft.parcels.store(error, "error")
-    return {"e": error} if stored.startswith("=") else {"r": stored}

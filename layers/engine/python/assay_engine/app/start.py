@@ -2,6 +2,7 @@
 harmless garbage."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,10 +67,10 @@ def prepare_run(engine: Engine, run: NewRun) -> Head:
         else parcels.store(run.search_attributes, "search_attributes"),
     )
     payloads.put(engine, run.key, run.nonce, parcels)
-    try:
+    with suppress(
+        ConditionFailedError
+    ):  # a child's record, put before by somebody who did not get further
         engine.store.put(record)
-    except ConditionFailedError:
-        pass  # a child's record, put before by somebody who did not get further
     queues.announce(engine, run.namespace, run.queue, keys.WORKFLOWS)
     if run.namespace != "main":
         _point(engine, run)
@@ -89,7 +90,5 @@ def prepare_run(engine: Engine, run: NewRun) -> Head:
 
 
 def _point(engine: Engine, run: NewRun) -> None:
-    try:
+    with suppress(ConditionFailedError):  # an earlier run of this id
         engine.store.put(Pointer(key=keys.pointer(run.run_id, run.namespace)))
-    except ConditionFailedError:
-        pass  # an earlier run of this id

@@ -83,9 +83,7 @@ def _judge(head: Head | None, nonce: str, step: Step, batch: Batch) -> str | Non
     return "history_moved" if head.length != step.version else None
 
 
-def _refuse(
-    engine: Engine, head: Head | None, nonce: str, step: Step, refusal: str
-) -> Stepped:
+def _refuse(engine: Engine, head: Head | None, nonce: str, step: Step, refusal: str) -> Stepped:
     if refusal == "repeat" and head is not None:
         return Stepped(head=head, repeat=True)
     if refusal == "stale" or head is None:

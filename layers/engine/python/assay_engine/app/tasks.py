@@ -1,5 +1,6 @@
 """The legacy worker calls: one thing a request, answered at once."""
 
+from contextlib import suppress
 from typing import Any
 
 from ..core import keys, limits
@@ -71,10 +72,8 @@ def _pass_over(engine: Engine, head: Head) -> None:
             Plus(("version",), 1),
         ),
     )
-    try:
+    with suppress(ConditionFailedError):  # taken over meanwhile
         engine.store.update(Head, head.key, change)
-    except ConditionFailedError:
-        pass  # taken over meanwhile
 
 
 def submit_commands(
@@ -132,9 +131,7 @@ def complete_activity(engine: Engine, activity_id: int, result: Any) -> None:
         activities.complete(engine, item, result)
 
 
-def fail_activity(
-    engine: Engine, activity_id: int, error: str, retryable: bool = True
-) -> None:
+def fail_activity(engine: Engine, activity_id: int, error: str, retryable: bool = True) -> None:
     item = activities.find(engine, activity_id)
     if item is not None:
         activities.fail(engine, item, error, retryable=retryable)

@@ -5,6 +5,7 @@ which cannot say one: listed under `main`, and polling every namespace.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,10 +102,8 @@ def _note(engine: Engine, worker: Worker, now: float) -> None:
         when=(Exists(("identity",)), Below(("last_heartbeat",), now)),
         do=(Put(("last_heartbeat",), now),),
     )
-    try:
+    with suppress(ConditionFailedError):  # another process was later
         engine.store.update(Worker, worker.key, change)
-    except ConditionFailedError:
-        pass  # another process was later
 
 
 def list_workers(engine: Engine, namespace: str) -> list[Worker]:
@@ -121,8 +120,6 @@ def types(worker: Worker | None, kind: str) -> frozenset[str] | None:
         return None
     names = worker.workflows if kind == keys.WORKFLOWS else worker.activities
     return None if names is None else frozenset(names)
-
-
 
 
 def seen_by_exchange(
@@ -147,9 +144,7 @@ def seen_by_exchange(
     engine.memory.workers[name] = (now, worker)
 
 
-def _exchanging(
-    worker_id: str, namespace: str, request: Mapping[str, Any], now: float
-) -> Worker:
+def _exchanging(worker_id: str, namespace: str, request: Mapping[str, Any], now: float) -> Worker:
     room = request.get("room")
     room = room if isinstance(room, Mapping) else {}
     return Worker(

@@ -59,7 +59,8 @@ class AllOf:
     conditions: tuple["Condition", ...]
 
 
-Condition = Exists | Missing | Equals | Below | AtMost | Contains | AnyOf | AllOf
+Comparison = Exists | Missing | Equals | Below | AtMost | Contains
+Condition = Comparison | AnyOf | AllOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,8 @@ class Exclude:
     members: frozenset[int]
 
 
-Action = Put | PutIfMissing | Copy | Plus | Extend | Drop | DropFirst | Include | Exclude
+Combining = Plus | Extend | DropFirst | Include | Exclude
+Action = Put | PutIfMissing | Copy | Drop | Combining
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,20 +145,24 @@ def holds(record: Any, condition: Condition) -> bool:
             return any(holds(record, c) for c in conditions)
         case AllOf(conditions):
             return all(holds(record, c) for c in conditions)
-        case Missing(path):
-            return look_up(record, path) is None
-        case Exists(path):
-            return look_up(record, path) is not None
-        case Equals(path, value):
-            return bool(look_up(record, path) == value)
-        case Below(path, value):
-            found = look_up(record, path)
+        case _:
+            return _compares(look_up(record, condition.path), condition)
+
+
+def _compares(found: Any, condition: Comparison) -> bool:
+    match condition:
+        case Missing():
+            return found is None
+        case Exists():
+            return found is not None
+        case Equals(_, value):
+            return bool(found == value)
+        case Below(_, value):
             return found is not None and found < value
-        case AtMost(path, value):
-            found = look_up(record, path)
+        case AtMost(_, value):
             return found is not None and found <= value
-        case Contains(path, value):
-            return value in (look_up(record, path) or ())
+        case Contains(_, value):
+            return value in (found or ())
         case _:
             assert_never(condition)
 
@@ -185,12 +191,19 @@ def _result(record: Any, action: Action) -> Any:
             return value if old is None else old
         case Copy(_, source, keep):
             return old if keep and old is not None else look_up(record, (source,))
+        case Drop():
+            return None
+        case _:
+            return _combined(old, action)
+
+
+def _combined(old: Any, action: Combining) -> Any:
+    """What an action makes of the value that is there."""
+    match action:
         case Plus(_, amount):
             return old + amount
         case Extend(_, values):
             return (*old, *values)
-        case Drop():
-            return None
         case DropFirst(_, count):
             return old[count:]
         case Include(_, members):

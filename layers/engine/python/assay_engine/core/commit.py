@@ -5,6 +5,7 @@ between is never overwritten; the store then hands back the newer image to decid
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from . import limits
 from .change import AtMost, Change, Condition, Equals, Exists, Missing
@@ -160,15 +161,13 @@ def plan_step(head: Head, step: Step, batch: Batch, now: float, *, read: bool) -
 
 def assumed(key: Key, nonce: str, step: Step) -> Head:
     """The head as a worker that goes on alone must find it: seqs used without a gap."""
-    used = {name: None for name in _COUNTED}
+    used: dict[str, Any] = dict.fromkeys(_COUNTED)
     for command in step.commands:
         name = _COUNTS.get(type(command))
         seq = getattr(command, "seq", None)
         if name is not None and used[name] is None and isinstance(seq, int):
-            used[name] = str(seq - 1) if seq > 1 else None  # type: ignore[assignment]
-    return Head(
-        key=key, nonce=nonce, type="", slot="", created_at=0.0, length=step.version, **used
-    )
+            used[name] = str(seq - 1) if seq > 1 else None
+    return Head(key=key, nonce=nonce, type="", slot="", created_at=0.0, length=step.version, **used)
 
 
 _COUNTS: dict[type, str] = {

@@ -78,18 +78,32 @@ def _apply(draft: Draft, command: Command, batch: Batch, outcome: Outcome) -> No
             _timer(draft, command, batch)
         case WaitForSignal():
             _wait(draft, command)
+        case StartChildWorkflow():
+            _child(draft, command, batch)
+        case RecordSideEffect() | UpsertSearchAttributes() | RecordSnapshot():
+            _record(draft, command, batch, outcome)
+        case CompleteWorkflow() | FailWorkflow() | CancelWorkflow() | ContinueAsNew():
+            outcome.closing = command
+        case _:
+            assert_never(command)
+
+
+def _record(
+    draft: Draft,
+    command: RecordSideEffect | UpsertSearchAttributes | RecordSnapshot,
+    batch: Batch,
+    outcome: Outcome,
+) -> None:
+    """What is merely noted: nothing is started by it."""
+    match command:
         case RecordSideEffect():
             _side_effect(draft, command)
             outcome.wake = outcome.wake or batch.legacy
-        case StartChildWorkflow():
-            _child(draft, command, batch)
+        case UpsertSearchAttributes():
+            outcome.wake = _upsert(draft, command) or outcome.wake
         case RecordSnapshot(state=state):
             outcome.snapshot = (draft.length, state)
             draft.put("snapshot", value=batch.snapshot)
-        case UpsertSearchAttributes():
-            outcome.wake = _upsert(draft, command) or outcome.wake
-        case CompleteWorkflow() | FailWorkflow() | CancelWorkflow() | ContinueAsNew():
-            outcome.closing = command
         case _:
             assert_never(command)
 
@@ -132,9 +146,7 @@ def _activity(draft: Draft, command: ScheduleActivity, batch: Batch, outcome: Ou
         draft.owed.add(seq)
 
 
-def _runs_eagerly(
-    draft: Draft, command: ScheduleActivity, batch: Batch, outcome: Outcome
-) -> bool:
+def _runs_eagerly(draft: Draft, command: ScheduleActivity, batch: Batch, outcome: Outcome) -> bool:
     return (
         len(outcome.eager) < batch.eager_room
         and len(draft.head.eager) + len(outcome.eager) < limits.MAX_EAGER

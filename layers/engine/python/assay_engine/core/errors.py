@@ -1,14 +1,14 @@
 """The engine's errors. Each leaf has a stable `code` and says whether a repeat can help.
 
-    AssayError
-    ├── InvalidError       400  the request can never be right
-    ├── ShapeError         422  valid JSON of the wrong shape
-    ├── NotFoundError      404
-    ├── ConflictError      409  right request, wrong moment or place
-    │   ├── StaleError          the lease or version is somebody else's by now
-    │   └── AmbiguousError      the id lives in several namespaces
-    ├── TooLargeError      413
-    └── BusyError          503  a repeat will help
+AssayError
+├── InvalidError       400  the request can never be right
+├── ShapeError         422  valid JSON of the wrong shape
+├── NotFoundError      404
+├── ConflictError      409  right request, wrong moment or place
+│   ├── StaleError          the lease or version is somebody else's by now
+│   └── AmbiguousError      the id lives in several namespaces
+├── TooLargeError      413
+└── BusyError          503  a repeat will help
 """
 
 

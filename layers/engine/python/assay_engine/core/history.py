@@ -109,4 +109,5 @@ def policy_fields(policy: Policy) -> dict[str, Any]:
 
 
 def policy_of(data: Mapping[str, Any] | None) -> Policy:
-    return Policy(**{name: data[letter] for letter, name in _POLICY.items() if letter in (data or {})})  # type: ignore[index]
+    given = data or {}
+    return Policy(**{name: given[letter] for letter, name in _POLICY.items() if letter in given})

@@ -1,6 +1,6 @@
 """Reading a run: its history, children, state and activities; and scheduling an activity."""
 
-from assay_engine.app import queries, runs
+from assay_engine.app import queries, retrying
 from assay_engine.core import ids
 from assay_engine.core.errors import InvalidError, NotFoundError
 from assay_engine.web import answers, bodies, records, wire
@@ -68,7 +68,7 @@ def schedule_activity(request: Request, workflow_id: str) -> Answer:
     ids.check_name(body.task_queue, "task_queue")
     ref = request.run(workflow_id)
     return answers.created(
-        wire.activity(runs.schedule_activity(request.engine, ref, body.command()))
+        wire.activity(retrying.schedule_activity(request.engine, ref, body.command()))
     )
 
 

@@ -1,6 +1,6 @@
 """Starting a run, finding it, and everything a client does to it."""
 
-from assay_engine.app import queries, runs
+from assay_engine.app import queries, retrying, runs
 from assay_engine.core import limits
 from assay_engine.core.errors import AssayError, InvalidError
 from assay_engine.core.run import Status
@@ -85,7 +85,7 @@ def retry(request: Request, workflow_id: str) -> Answer:
     if not requested_by or not reason:
         raise InvalidError("requested_by and reason are required")
     ref = request.run(workflow_id)
-    return answers.ok(wire.retried(runs.retry(request.engine, ref, requested_by, reason)))
+    return answers.ok(wire.retried(retrying.retry(request.engine, ref, requested_by, reason)))
 
 
 def _filter(request: Request) -> queries.RunFilter:
