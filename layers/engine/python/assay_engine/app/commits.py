@@ -171,7 +171,8 @@ def settle_debts(engine: Engine, before: Head, after: Head) -> Head:
         return after
     if after.owed:
         after = _pay(engine, after)
-    if after.due is not None and after.due <= engine.now():
+    if after.due is not None and after.due < engine.now() + limits.MAX_WAIT_SECS:
+        # Also for what falls due soon: a waiting call knows the next moment only as it looked.
         engine.wakeups.notify(after.slot)
     return after
 

@@ -25,6 +25,8 @@ class Memory:
     def __init__(self) -> None:
         self.queues: set[tuple[str, str, str]] = set()
         self.queue_lists: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
+        self.last_tick: float | None = None
+        self.last_sweep: float | None = None
         self.workers: dict[str, tuple[float, Worker | None]] = {}
 
 

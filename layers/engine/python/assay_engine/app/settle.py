@@ -60,7 +60,6 @@ def settle_idle(engine: Engine, head: Head) -> None:
     if head.lease_token is not None and ("open",) not in draft.sets:
         # A dead worker's lease: the run is anybody's, and must be found.
         draft.drop_lease()
-        draft.put("seen", value=min(head.seen, head.lease_length or 0))
     try:
         settled = _write(engine, draft, ())
     except ConditionFailedError:

@@ -8,7 +8,7 @@ from ..core.change import Change, Drop, Equals, Plus, Put
 from ..core.commands import read_all
 from ..core.decide import Batch
 from ..core.draft import LEASE
-from ..core.errors import NotFoundError, StaleError
+from ..core.errors import ConflictError, NotFoundError, StaleError
 from ..core.render import Renderer, for_legacy, shipped
 from ..core.run import Head
 from . import activities, commits, history, names, polling, queues, records, workers
@@ -95,7 +95,10 @@ def submit_commands(
         legacy=True,
         lease_secs=engine.options.lease_secs,
     )
-    commits.commit(engine, head, read_all(commands), batch)
+    done = commits.commit(engine, head, read_all(commands), batch)
+    if done.refused:
+        text = f"workflow {ref.run_id} has events this task had not seen; it comes again with them"
+        raise ConflictError(text, code="unseen_events")
 
 
 def _held(engine: Engine, ref: RunRef, worker_id: str) -> Head:

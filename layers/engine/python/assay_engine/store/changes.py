@@ -13,7 +13,13 @@ def closed_heads(records: list[Mapping[str, Any]]) -> Iterator[Head]:
     for record in records:
         change = record.get("dynamodb", {})
         new, old = change.get("NewImage"), change.get("OldImage")
-        if not new or new.get("sk", {}).get("S") != keys.HEAD or "open" in new:
+        if not new or "open" in new or not _is_head(new):
             continue
         if old is None or "open" in old:
             yield codec(Head).record(new)
+
+
+def _is_head(item: Mapping[str, Any]) -> bool:
+    # Not by its sort key alone: a worker may be called "H".
+    pk, sk = item["pk"]["S"], item["sk"]["S"]
+    return sk == keys.HEAD and pk.startswith(keys.join(keys.RUN, ""))

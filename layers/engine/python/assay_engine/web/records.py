@@ -138,9 +138,10 @@ class Delivery(Record, kw_only=True):
 
 
 class State(Record, kw_only=True):
-    """What the run's queries answered when it last recorded a snapshot."""
+    """What the run's queries answered when it last recorded a snapshot: an object by their
+    names, unless the worker sent something else."""
 
-    state: dict[str, Any]
+    state: Any
     event_seq: int
     created_at: Time
 

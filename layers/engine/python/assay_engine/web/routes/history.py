@@ -37,7 +37,7 @@ def children(request: Request, workflow_id: str) -> Answer:
 def state(request: Request, workflow_id: str) -> Answer:
     view = queries.state(request.engine, request.run(workflow_id))
     return answers.ok(
-        records.State(state=dict(view.state), event_seq=view.event_seq, created_at=view.created_at),
+        records.State(state=view.state, event_seq=view.event_seq, created_at=view.created_at),
         hint="ask for one query, with `/state/{name}`",
     )
 
@@ -46,7 +46,7 @@ def state(request: Request, workflow_id: str) -> Answer:
 def state_value(request: Request, workflow_id: str, name: str) -> Answer:
     ref = request.run(workflow_id)
     view = queries.state(request.engine, ref)
-    if name not in view.state:
+    if not isinstance(view.state, Mapping) or name not in view.state:
         raise NotFoundError(f"query '{name}' for workflow {ref.run_id}")
     return answers.ok(
         records.StateValue(
