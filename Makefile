@@ -48,7 +48,7 @@ $(BIN)/.installed: requirements.txt pyproject.toml setup.py
 	  test -n "$$found" || { echo "make: Python 3.11 or later with venv is needed, and was not found" >&2; exit 1; }; \
 	  echo "make: setting up $(VENV) with $$($$found --version)"; \
 	  $$found -m venv $(VENV); }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@
 

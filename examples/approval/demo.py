@@ -116,8 +116,13 @@ def follow(client: Client, workflow_id: str) -> Iterator[None]:
 
 
 def short(payload: Any) -> str:
+    """Return what a payload says, on one line; ids and empty fields say nothing here."""
+    if isinstance(payload, dict):
+        said = {key: value for key, value in payload.items() if value is not None}
+        said.pop("activity_id", None)
+        payload = " ".join(f"{key}={value}" for key, value in said.items())
     text = "" if payload is None else str(payload)
-    return text if len(text) <= 90 else f"{text[:87]}..."
+    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def play(deadline: Deadline) -> None:

@@ -26,6 +26,10 @@ def start(engine: Engine, run_id: str, type_: str = TYPE) -> None:
     runs.start(engine, runs.StartRun(run_id=run_id, type=type_, queue=QUEUE, input=INPUT))
 
 
+def signal(engine: Engine, run_id: str, name: str, payload: Any = None) -> None:
+    assert runs.signal(engine, RunRef(run_id=run_id, namespace="main"), name, payload)
+
+
 def step(seq: int) -> Command:
     """The command of a sequential step."""
     return {
@@ -97,6 +101,19 @@ class FusedRun:
         issued = [step(activity["seq"] + 1)] if commands is None else list(commands)
         then = {"version": self.version, "mark": self._mark, "eager": 1, "commands": issued}
         self._remember(self._worker.complete(activity, then=then))
+
+
+def grown(table: Metered, worker: ExchangeWorker, run_id: str, events: int) -> Task:
+    """A new run's task with at least so many events of history behind it."""
+    start(table.engine, run_id)
+    task = worker.take_workflow()
+    for first in range(1, events + 1, 2000):
+        seqs = range(first, min(first + 2000, events + 1))
+        effects = [{"type": "RecordSideEffect", "seq": seq, "name": "id", "value": seq} for seq in seqs]
+        version = worker.commit(task, effects)["version"]
+        signal(table.engine, run_id, "go_on")
+        task = worker.take_workflow(cached=[{"run": task["run"], "seq": version}])
+    return task
 
 
 class LegacyWorker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from assay import Client, Worker, workflow
+from assay import Client, Worker, activity, workflow
 from assay._transport import AsyncTransport
 
 from .fake_clock import FakeClock, settle
-from .fake_engine import FakeEngine, Run
+from .fake_engine import FakeEngine
+from .fake_runs import Run
 
 
 @dataclass
@@ -50,6 +52,21 @@ class Stage:
             await run.closed.wait()
         await settle()
         return run.events[-1]["payload"]
+
+
+def charge_and_ship(stage: Stage) -> None:
+    @stage.registry.define("Order")
+    async def order(ctx: workflow.Context, input: Any) -> Any:
+        paid = await ctx.execute_activity("charge", input)
+        return await ctx.execute_activity("ship", paid)
+
+    @stage.registry.activity("charge")
+    async def charge(ctx: activity.Context, input: Any) -> Any:
+        return {"paid": input}
+
+    @stage.registry.activity("ship")
+    def ship(ctx: activity.Context, input: Any) -> Any:
+        return [input, threading.current_thread() is threading.main_thread()]
 
 
 Scenario = Callable[[Stage], Awaitable[None]]

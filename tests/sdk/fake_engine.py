@@ -1,7 +1,7 @@
 """A small engine in memory that speaks the worker protocol of docs/worker-protocol.md.
 
 It keeps what the protocol promises (leases, versions, first outcome wins, repeats are harmless)
-and nothing of how the real one stores it. Faults are a matter of `FlakyTransport`.
+and nothing of how the real one stores it. Faults come from the transports in `faults.py`.
 """
 
 from __future__ import annotations
@@ -9,91 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from assay._exchange import PATH
 from assay._transport import Request, Response
-from assay.errors import ConnectionFailedError
 
 from .fake_clock import FakeClock
-
-LEASE_SECS = 30.0
-CLOSING = {
-    "CompleteWorkflow": ("COMPLETED", "WorkflowCompleted"),
-    "FailWorkflow": ("FAILED", "WorkflowFailed"),
-    "CancelWorkflow": ("CANCELLED", "WorkflowCancelled"),
-    "ContinueAsNew": ("COMPLETED", "WorkflowCompleted"),
-}
-
-# The event that records a command, and under which name it repeats the command's fields.
-RECORDED: dict[str, tuple[str, dict[str, str]]] = {
-    "ScheduleActivity": ("ActivityScheduled", {"seq": "activity_seq", "name": "name"}),
-    "ScheduleTimer": ("TimerScheduled", {"seq": "timer_seq", "duration_secs": "duration_secs"}),
-    "WaitForSignal": ("WorkflowAwaitingSignal", {"name": "signal"}),
-    "UpsertSearchAttributes": (
-        "SearchAttributesUpserted",
-        {"seq": "upsert_seq", "patch": "patch"},
-    ),
-    "RecordSideEffect": (
-        "SideEffectRecorded",
-        {"seq": "side_effect_seq", "name": "name", "value": "value"},
-    ),
-    "StartChildWorkflow": (
-        "ChildWorkflowStarted",
-        {"workflow_id": "child_workflow_id", "workflow_type": "workflow_type"},
-    ),
-}
-
-Json = dict[str, Any]
-
-
-@dataclass
-class Pending:
-    """An activity without an outcome."""
-
-    command: Json
-    eager: bool = False
-    worker: str | None = None
-    report: str | None = None
-    attempt: int = 0
-    due: float = 0.0
-    expires: float = 0.0
-    details: Any = None
-
-
-@dataclass
-class Run:
-    ref: Json
-    workflow_type: str
-    queue: str
-    events: list[Json] = field(default_factory=list)
-    status: str = "RUNNING"
-    seen: int = 0
-    lease: str | None = None
-    lease_seen: int = 0
-    lease_expires: float = 0.0
-    refusals: int = 0
-    activities: dict[int, Pending] = field(default_factory=dict)
-    timers: dict[int, float] = field(default_factory=dict)
-    awaited: set[str] = field(default_factory=set)
-    answered: set[str] = field(default_factory=set)
-    snapshot: Any = None
-    attributes: Json = field(default_factory=dict)
-    cancel_requested: bool = False
-    closed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def open(self) -> bool:
-        return self.status == "RUNNING"
-
-    def append(self, event_type: str, payload: Any, now: float) -> None:
-        seq = len(self.events) + 1
-        event = {"seq": seq, "event_type": event_type, "payload": payload, "timestamp": now}
-        self.events.append(event)
-
-    def types(self) -> list[str]:
-        return [event["event_type"] for event in self.events]
+from .fake_runs import CLOSING, LEASE_SECS, RECORDED, Json, Pending, Run
 
 
 class FakeEngine:
@@ -443,23 +365,3 @@ class FakeEngine:
 def _answer(report: Json, status: str, code: str | None = None) -> Json:
     told = {"id": report["id"], "status": status, "code": code, "error": None}
     return {**told, "version": None, "mark": None, "activities": []}
-
-
-class FlakyTransport:
-    """Breaks the connection where `breaks` says so: before the engine hears, or after."""
-
-    def __init__(self, engine: FakeEngine) -> None:
-        self._engine = engine
-        self.breaks: Callable[[Json], str | None] = lambda asked: None
-
-    async def send(self, request: Request) -> Response:
-        how = self.breaks(json.loads(request.body or b"{}"))
-        if how == "before":
-            raise ConnectionFailedError("broken before the request was out")
-        response = await self._engine.send(request)
-        if how == "after":
-            raise ConnectionFailedError("broken before the answer was in")
-        return response
-
-    async def close(self) -> None:
-        await self._engine.close()

@@ -4,6 +4,7 @@ they were."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -212,6 +213,26 @@ def test_an_activity_whose_run_has_ended_is_told_too(play: Play) -> None:
             finish.set()
 
         assert run.status == "CANCELLED"
+
+    play(scenario)
+
+
+def test_blocking_activities_run_side_by_side(play: Play) -> None:
+    async def scenario(stage: Stage) -> None:
+        together = threading.Barrier(4, timeout=10)
+
+        @stage.registry.define("Fan")
+        async def fan(ctx: workflow.Context, input: Any) -> Any:
+            return await ctx.execute_parallel([("meet", n) for n in range(4)])
+
+        @stage.registry.activity("meet")
+        def meet(ctx: activity.Context, input: Any) -> Any:
+            together.wait()
+            return input
+
+        async with stage.worker(max_concurrent_activities=4):
+            run = stage.engine.start("Fan", "f-1")
+            assert await stage.ended(run) == [0, 1, 2, 3]
 
     play(scenario)
 

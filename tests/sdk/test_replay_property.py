@@ -19,7 +19,7 @@ from assay._history import Command, Event
 from assay._replay import Machine
 from assay.errors import ActivityError, Cancelled, ChildWorkflowError
 
-from .fake_engine import RECORDED
+from .fake_runs import RECORDED
 
 INFO = workflow.RunInfo(
     workflow_id="w", workflow_type="Program", namespace="main", task_queue="q", parent_id=None

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from assay import activity, workflow
 
 from .conftest import Stage
-from .fake_engine import FlakyTransport, Run
+from .fake_runs import Run
+from .faults import FlakyTransport
 
 STEPS = 4
 RUNS = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -10,14 +11,13 @@ from typing import Any
 import pytest
 
 from assay import activity, workflow
-from assay._transport import Request, Response
 
 from .conftest import Scenario, Stage
 from .fake_clock import settle
-from .fake_engine import FakeEngine, FlakyTransport
+from .fake_runs import Json
+from .faults import Busy, FlakyTransport, Refusing
 
 Play = Callable[[Scenario], None]
-Json = dict[str, Any]
 
 
 def _count_to(stage: Stage, steps: int) -> list[int]:
@@ -75,7 +75,7 @@ def test_an_engine_that_is_away_is_asked_again_at_growing_intervals(play: Play) 
         transport.breaks = away
         async with stage.worker(transport):
             await stage.clock.advance(30)
-            gaps = [after - before for before, after in zip(asked_at, asked_at[1:], strict=False)]
+            gaps = [after - before for before, after in itertools.pairwise(asked_at)]
             transport.breaks = lambda asked: None
             run = stage.engine.start("Count", "c-1")
             await stage.clock.advance(6)
@@ -86,23 +86,6 @@ def test_an_engine_that_is_away_is_asked_again_at_growing_intervals(play: Play) 
         assert 8 <= len(asked_at) <= 18
 
     play(scenario)
-
-
-class Busy:
-    """Answers 503 a few times before the engine is reached."""
-
-    def __init__(self, engine: FakeEngine, times: int) -> None:
-        self._engine = engine
-        self._left = times
-
-    async def send(self, request: Request) -> Response:
-        if self._left:
-            self._left -= 1
-            return Response(status=503, body=b'{"error": "busy", "code": "busy"}')
-        return await self._engine.send(request)
-
-    async def close(self) -> None:
-        return None
 
 
 def test_a_busy_engine_is_no_end_of_the_worker(play: Play) -> None:
@@ -216,22 +199,6 @@ def test_a_clock_that_is_off_costs_the_fusing_and_nothing_else(play: Play) -> No
         assert codes.count("clock_skew") == 1
 
     play(scenario)
-
-
-class Refusing:
-    """An engine in front of which a gateway refuses requests above some size."""
-
-    def __init__(self, engine: FakeEngine, limit: int) -> None:
-        self._engine = engine
-        self._limit = limit
-
-    async def send(self, request: Request) -> Response:
-        if len(request.body or b"") > self._limit:
-            return Response(status=413, body=b'{"error": "too large", "code": "too_large"}')
-        return await self._engine.send(request)
-
-    async def close(self) -> None:
-        return None
 
 
 def test_a_result_that_is_too_large_fails_the_activity_and_nothing_else(play: Play) -> None:

@@ -6,11 +6,9 @@ How an attempt ended is handed on; what becomes of it there is not known here.
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +19,7 @@ from assay._keeper import Hold, rhythm
 from assay._kit import Kit
 from assay._replay import told
 from assay._taskset import TaskSet
+from assay._threads import Threads
 from assay.activity import Attempt, AttemptInfo
 from assay.errors import NonRetryableError
 
@@ -38,7 +37,7 @@ class Attempts:
         self._reserved = 0
         self._busy = 0
         self._turn = asyncio.Semaphore(limit)
-        self._threads = ThreadPoolExecutor(limit, thread_name_prefix="assay-activity")
+        self._threads = Threads(limit)
         self._report: Report | None = None
         self.running = TaskSet()
 
@@ -69,7 +68,7 @@ class Attempts:
 
     def close(self) -> None:
         """Let the threads go; one that is busy ends with its activity."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
     def _is_ours(self, command: Command) -> bool:
         return (
@@ -114,7 +113,7 @@ class Attempts:
         except NonRetryableError as error:
             return Outcome(error=told(error), retryable=False)
         except (Exception, SystemExit) as error:
-            logger.info("activity %s failed", task.name, exc_info=error)
+            logger.warning("activity %s failed", task.name, exc_info=error)
             return Outcome(error=told(error))
         except asyncio.CancelledError as error:
             current = asyncio.current_task()
@@ -126,11 +125,7 @@ class Attempts:
         function = self._kit.registry.activities[task.name]
         if inspect.iscoroutinefunction(function):
             return await function(attempt, task.input)
-        context = contextvars.copy_context()
-        work = self._kit.loop.run_in_executor(
-            self._threads, context.run, function, attempt, task.input
-        )
-        result = await work
+        result = await self._threads.call(function, attempt, task.input)
         return await result if inspect.isawaitable(result) else result
 
 

@@ -41,7 +41,7 @@ class Poller:
         """Poll until the worker stops; an answer that is under way is still taken."""
         backoff = Backoff()
         while not self._kit.stopping.is_set():
-            room = Room(workflows=self._steps.free, activities=self._attempts.free)
+            room = self._room()
             if self._kit.outbox.stuck:
                 await self._kit.clock.wait(self._kit.stopping, _STUCK_SECS)
                 continue
@@ -59,8 +59,15 @@ class Poller:
                 backoff.reset()
                 await self._taken(answer)
 
+    def _room(self) -> Room:
+        registry = self._kit.registry
+        return Room(
+            workflows=self._steps.free if registry.workflows else 0,
+            activities=self._attempts.free if registry.activities else 0,
+        )
+
     def _poll(self, room: Room, wait_secs: float) -> Poll:
-        if not (room.workflows and room.activities):
+        if not (self._steps.free and self._attempts.free):
             wait_secs = min(wait_secs, _HALF_FULL_WAIT_SECS)
         return Poll(room=room, wait_secs=wait_secs, cached=self._runs.cached())
 

@@ -5,6 +5,7 @@ A transport moves one request and knows nothing of retries, codes or what a body
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,10 @@ from assay import _json
 from assay.errors import ApiError, ConnectionFailedError, api_error
 
 _CONNECT_SECS = 5.0
+
+# It logs every request at INFO, which would be a line for each step of a workflow.
+if logging.getLogger("httpx").level == logging.NOTSET:
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,8 @@ from .inbound import Inbound, NotAppendedError, append
 from .owed import hold_secs
 from .ports import ConditionFailedError, DueEntry
 
+# The original's words: people look for them in their logs.
+HEARTBEAT_TIMEOUT = "heartbeat timeout — max retries exhausted"
 _RUNNING = Equals(("status_letter",), states.RUNNING)
 
 
@@ -60,6 +62,7 @@ def claim(
         if not isinstance(image, Activity):
             return None
         return _look_after(engine, image, entry, worker, lease_secs)
+    engine.memory.hold(entry.key, entry.due, now + limits.PUSH_AFTER_SECS)
     if lease_secs is not None and hold_secs(policy_of(item)) < lease_secs:
         return _prolong(engine, item, {}) or item
     return item
@@ -83,6 +86,7 @@ def _look_after(
     now = engine.now()
     if item.status_letter != states.RUNNING or item.lease_until is None:
         return None
+    engine.memory.hold(entry.key, entry.due, now + limits.PUSH_AFTER_SECS)
     if item.lease_until < now:
         return _take_over(engine, item, worker, lease_secs)
     if entry.due < now - limits.PUSH_AFTER_SECS and item.due != item.lease_until:
@@ -107,7 +111,7 @@ def time_out_text(item: Activity, policy: Policy, now: float) -> str:
     late = item.started_at is not None and now >= item.started_at + policy.start_to_close_secs
     if late:
         return f"start-to-close time-out after {policy.start_to_close_secs:g} s"
-    return "heartbeat time-out: the worker stopped sending heartbeats"
+    return HEARTBEAT_TIMEOUT
 
 
 def expire(engine: Engine, item: Activity) -> None:
@@ -169,14 +173,24 @@ def _make_ready(engine: Engine, item: Activity, due: float) -> Activity | None:
         (
             Put(("status_letter",), states.READY),
             Plus(("attempt",), 1),
-            Put(("due",), due),
-            Put(("lease_until",), hold_secs(policy_of(item))),
-            Drop(("worker",)),
+            *_waiting(item, due),
         ),
     )
     if ready is not None:
+        engine.memory.let_go(ready.key)
         engine.wakeups.notify(ready.slot)
     return ready
+
+
+def _waiting(item: Activity, due: float) -> tuple[Action, ...]:
+    return (
+        Put(("due",), due),
+        Put(("scheduled_at",), due),
+        Put(("lease_until",), hold_secs(policy_of(item))),
+        Drop(("worker",)),
+        Drop(("started_at",)),
+        Drop(("last_heartbeat",)),
+    )
 
 
 def release(engine: Engine, item: Activity, attempt: int) -> bool:
@@ -188,12 +202,11 @@ def release(engine: Engine, item: Activity, attempt: int) -> bool:
         item,
         (
             Put(("status_letter",), states.READY),
-            Put(("due",), engine.now()),
-            Put(("lease_until",), hold_secs(policy_of(item))),
-            Drop(("worker",)),
+            *_waiting(item, engine.now()),
         ),
     )
     if ready is not None:
+        engine.memory.let_go(ready.key)
         engine.wakeups.notify(ready.slot)
     return ready is not None
 

@@ -50,6 +50,8 @@ def claim(engine: Engine, entry: DueEntry, worker: str) -> Claim:
         if isinstance(failed.image, Head):
             _look_after(engine, failed.image, entry, now)
         return Claim(lost=True)
+    # Its entry stays in the index for a while, and leads nowhere.
+    engine.memory.hold(entry.key, entry.due, now + limits.PUSH_AFTER_SECS)
     return Claim(head=settle.settle_leased(engine, head))
 
 
@@ -79,7 +81,10 @@ def _look_after(engine: Engine, head: Head, entry: DueEntry, now: float) -> None
         if head.due is not None and head.due <= now:
             ending.finish(engine, head)
         return
-    if head.leased(now) and entry.due < now - limits.PUSH_AFTER_SECS:
+    if not head.leased(now):
+        return
+    engine.memory.hold(entry.key, entry.due, now + limits.PUSH_AFTER_SECS)
+    if entry.due < now - limits.PUSH_AFTER_SECS:
         push(engine, head, now)
 
 
@@ -119,5 +124,6 @@ def release(engine: Engine, key: Key, nonce: str, token: str) -> bool:
         head = engine.store.update(Head, key, change)
     except ConditionFailedError:
         return False
+    engine.memory.let_go(key)
     engine.wakeups.notify(head.slot)
     return True

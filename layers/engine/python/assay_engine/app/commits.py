@@ -163,6 +163,7 @@ def follow_up(engine: Engine, before: Head, after: Head) -> Head:
 
 
 def settle_debts(engine: Engine, before: Head, after: Head) -> Head:
+    engine.memory.let_go(after.key)
     if before.snapshot is not None and before.snapshot != after.snapshot:
         _delete_snapshot(engine, before)
     if not after.is_open:

@@ -79,7 +79,9 @@ def terminate(engine: Engine, key: Key, reason: str | None) -> bool:
         if head is None or not head.is_open:
             return False
         draft = Draft(head=head, now=engine.now())
-        draft.append(EventType.FAILED, error_field(draft, reason or "terminated"))
+        draft.append(
+            EventType.FAILED, error_field(draft, "terminated" if reason is None else reason)
+        )
         if _close(engine, draft, Status.FAILED) is not None:
             return True
     raise BusyError("the run is changing too fast")

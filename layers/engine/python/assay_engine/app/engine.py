@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ..core.keys import Key
 from ..core.worker import Worker
 from .ports import Blobs, Clock, Entropy, Store, Wakeups
 
@@ -27,7 +28,24 @@ class Memory:
         self.queue_lists: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
         self.last_tick: float | None = None
         self.last_sweep: float | None = None
+        self._held: dict[Key, tuple[float, float]] = {}
         self.workers: dict[str, tuple[float, Worker | None]] = {}
+
+    def hold(self, key: Key, due: float, until: float) -> None:
+        """The index entry of `key` at `due` leads to something taken; do not try before `until`."""
+        if len(self._held) > _REMEMBERED:
+            self._held.clear()
+        self._held[key] = (due, until)
+
+    def held(self, key: Key, due: float, now: float) -> bool:
+        found = self._held.get(key)
+        return found is not None and found[0] == due and now < found[1]
+
+    def let_go(self, key: Key) -> None:
+        self._held.pop(key, None)
+
+
+_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

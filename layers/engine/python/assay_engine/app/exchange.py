@@ -45,6 +45,7 @@ def exchange(engine: Engine, request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("protocol", PROTOCOL) != PROTOCOL:
         raise InvalidError(f"this engine speaks protocol {PROTOCOL}", code="unknown_protocol")
     sender = _sender(request)
+    _types(request, "workflows")
     wanted = _wanted(request, sender)
     raw_reports = _list(request, "reports")
     workers.seen_by_exchange(engine, sender.worker, sender.namespace, request)

@@ -68,6 +68,7 @@ def append(engine: Engine, key: Key, inbound: Inbound) -> Head:
                 history.flush_above(engine, image, limits.TAIL_AFTER_INBOUND)
             leased = image.lease_token is not None
             continue
+        engine.memory.let_go(key)
         if not leased:
             engine.wakeups.notify(head.slot)
         return history.flush_above(engine, head, limits.TAIL_AFTER_INBOUND)

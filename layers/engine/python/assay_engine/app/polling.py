@@ -10,6 +10,7 @@ from .engine import Engine
 from .ports import DueEntry
 
 PAGE = 25
+LONG_PAGE = 100
 MAX_PAGES = 3
 
 
@@ -39,15 +40,18 @@ def look(engine: Engine, slots: Sequence[str], types: frozenset[str] | None) -> 
 def _entries(
     engine: Engine, slot: str, types: frozenset[str] | None, now: float
 ) -> Iterator[DueEntry]:
-    """Entries of types the worker has; up to three pages past those it has not."""
-    last = None
-    for _ in range(MAX_PAGES):
-        page = engine.store.due(slot, limit=PAGE, after=last)
-        fitting = [entry for entry in page if types is None or entry.type in types]
+    """Entries that may be taken: up to three pages past types the worker has not, and past
+    what this process knows to be taken, whose entries stay for a while."""
+    last, strange, limit = None, 0, PAGE
+    while strange < MAX_PAGES:
+        page = engine.store.due(slot, limit=limit, after=last)
+        free = [e for e in page if not engine.memory.held(e.key, e.due, now)]
+        fitting = [entry for entry in free if types is None or entry.type in types]
         yield from fitting
-        if fitting or len(page) < PAGE or page[-1].due > now:
+        if fitting or len(page) < limit or page[-1].due > now:
             return
-        last = page[-1]
+        strange += bool(free)
+        last, limit = page[-1], LONG_PAGE
 
 
 def take_runs(engine: Engine, sight: Sight, worker: str, *, room: int, tries: int) -> list[Head]:

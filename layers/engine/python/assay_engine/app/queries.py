@@ -159,7 +159,17 @@ def _schedules(engine: Engine, head: Head, wanted: list[Numbered]) -> dict[int, 
 def _rendered(head: Head, found: list[Numbered], known: dict[int, Numbered]) -> Iterator[EventView]:
     renderer = Renderer(head.nonce, known)
     for n in found:
-        yield EventView(seq=n.seq, type=n.event.type, payload=renderer.payload(n), at=n.event.at)
+        yield EventView(
+            seq=n.seq,
+            type=n.event.type,
+            payload=renderer.payload(n),
+            at=n.event.at,
+            explicit_null=n.event.type in _BARE and "v" in n.event.data,
+        )
+
+
+# Events whose payload is a value as it stands, not an object around it.
+_BARE = (EventType.STARTED, EventType.COMPLETED)
 
 
 def state(engine: Engine, ref: RunRef) -> StateView:

@@ -89,6 +89,8 @@ def _write(engine: Engine, draft: Draft, also: tuple[Condition, ...]) -> Head:
     when = (*also, Equals(("version",), draft.head.version))
     payloads.put(engine, draft.head.key, draft.head.nonce, draft.parcels)
     settled = engine.store.update(Head, draft.head.key, Change(when=when, do=draft.finish()))
+    if settled.lease_token is None:
+        engine.memory.let_go(settled.key)
     if settled.cleanup:
         ending.finish(engine, settled)
     return settled

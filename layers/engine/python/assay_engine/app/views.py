@@ -34,6 +34,8 @@ class EventView:
     payload: Any
     """Nested JSON, None for no payload. In lists it is string-encoded by `web.wire`."""
     at: float
+    explicit_null: bool = False
+    """The payload is a null that somebody sent, not the lack of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

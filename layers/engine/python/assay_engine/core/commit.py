@@ -64,8 +64,9 @@ def plan_commit(head: Head, commands: list[Command], batch: Batch, now: float) -
 def _settle_sight(draft: Draft, batch: Batch, sighted: bool) -> None:
     """What every commit that does not close sets."""
     head = draft.head
-    seen = draft.length if sighted else head.lease_length
-    draft.put("seen", value=seen)
+    # Even where the client repeats what is there already, it has to be woken.
+    unseen = min(head.lease_length or 0, draft.length - 1)
+    draft.put("seen", value=draft.length if sighted else unseen)
     draft.put("report", value=batch.report)
     draft.drop_lease()
     if head.refusals is not None:

@@ -88,10 +88,10 @@ def activity(view: views.ActivityView) -> records.Activity:
         error=view.error,
         attempt=view.attempt,
         max_attempts=policy.max_attempts,
-        initial_interval_secs=policy.initial_interval_secs,
-        backoff_coefficient=policy.backoff_coefficient,
-        start_to_close_secs=policy.start_to_close_secs,
-        heartbeat_timeout_secs=policy.heartbeat_timeout_secs,
+        initial_interval_secs=float(policy.initial_interval_secs),
+        backoff_coefficient=float(policy.backoff_coefficient),
+        start_to_close_secs=float(policy.start_to_close_secs),
+        heartbeat_timeout_secs=_seconds(policy.heartbeat_timeout_secs),
         claimed_by=view.claimed_by,
         scheduled_at=view.scheduled_at,
         started_at=view.started_at,
@@ -100,6 +100,11 @@ def activity(view: views.ActivityView) -> records.Activity:
         namespace=view.namespace,
         details=view.details,
     )
+
+
+def _seconds(number: float | None) -> float | None:
+    """A command may bring a whole number; the wire has floats."""
+    return None if number is None else float(number)
 
 
 def workflow_task(task: views.LegacyTask) -> records.WorkflowTask:

@@ -1,5 +1,7 @@
 """Reading a run: its history, children, state and activities; and scheduling an activity."""
 
+from typing import Any
+
 from assay_engine.app import queries, retrying
 from assay_engine.core import ids
 from assay_engine.core.errors import InvalidError, NotFoundError
@@ -46,12 +48,11 @@ def state(request: Request, workflow_id: str) -> Answer:
 def state_value(request: Request, workflow_id: str, name: str) -> Answer:
     ref = request.run(workflow_id)
     view = queries.state(request.engine, ref)
-    if not isinstance(view.state, Mapping) or name not in view.state:
+    found: Any = view.state  # an object, unless the worker sent something else
+    if not isinstance(found, dict) or name not in found:
         raise NotFoundError(f"query '{name}' for workflow {ref.run_id}")
     return answers.ok(
-        records.StateValue(
-            value=view.state[name], event_seq=view.event_seq, created_at=view.created_at
-        )
+        records.StateValue(value=found[name], event_seq=view.event_seq, created_at=view.created_at)
     )
 
 

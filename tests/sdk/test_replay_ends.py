@@ -1,0 +1,152 @@
+"""How a workflow ends: by a result, an error, a cancellation, or by being given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from assay import workflow
+from assay.errors import Cancelled
+
+from .histories import STARTED, completed, history, machine, scheduled, signal
+
+
+def test_cancellation_is_raised_at_the_current_wait() -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        try:
+            await ctx.wait_for_signal("never")
+        except Cancelled as cancelled:
+            await ctx.execute_activity("clean_up", cancelled.reason)
+            raise
+
+    wait = ("WorkflowAwaitingSignal", {"signal": "never"})
+    cancel = ("WorkflowCancelRequested", {"reason": "enough"})
+    events = history(STARTED, wait, cancel, scheduled(1, "clean_up"), completed(1))
+    run = machine(code)
+    run.feed(events[:3])
+    clean_up = run.commands()
+    run.feed(events)
+
+    assert [command["input"] for command in clean_up] == ["enough"]
+    assert run.commands() == [{"type": "CancelWorkflow", "reason": "enough"}]
+
+
+def test_a_second_cancel_request_does_not_interrupt_the_clean_up() -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        try:
+            await ctx.sleep(10)
+        except Cancelled:
+            await ctx.sleep(1)
+
+    timer = ("TimerScheduled", {"timer_seq": 1})
+    cancel = ("WorkflowCancelRequested", None)
+    run = machine(code)
+    run.feed(history(STARTED, timer, cancel, cancel))
+
+    assert run.commands() == [{"type": "ScheduleTimer", "seq": 2, "duration_secs": 1}]
+
+
+def test_a_signal_does_not_go_to_a_wait_that_was_cancelled() -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        try:
+            await ctx.wait_for_signal("s")
+        except Cancelled:
+            return await ctx.wait_for_signal("s")
+
+    wait = ("WorkflowAwaitingSignal", {"signal": "s"})
+    cancel = ("WorkflowCancelRequested", None)
+    run = machine(code)
+    run.feed(history(STARTED, wait, cancel, signal("s", "late")))
+
+    assert run.commands() == [{"type": "CompleteWorkflow", "result": "late"}]
+
+
+def test_an_exception_fails_the_workflow_with_its_text() -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        raise ValueError("bad order")
+
+    run = machine(code)
+    run.feed(history(STARTED))
+
+    assert run.commands() == [{"type": "FailWorkflow", "error": "ValueError: bad order"}]
+
+
+def test_a_failed_activity_that_nobody_catches_fails_the_workflow() -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        await ctx.execute_activity("charge")
+
+    failed = ("ActivityFailed", {"activity_seq": 1, "error": "declined", "final_attempt": 3})
+    run = machine(code)
+    run.feed(history(STARTED, scheduled(1, "charge"), failed))
+
+    assert run.commands() == [{"type": "FailWorkflow", "error": "activity charge failed: declined"}]
+
+
+def test_a_result_that_is_no_json_fails_the_workflow() -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        return object()
+
+    run = machine(code)
+    run.feed(history(STARTED))
+
+    [command] = run.commands()
+    assert command["type"] == "FailWorkflow"
+    assert command["error"].startswith("the workflow's result is not expressible as JSON")
+
+
+def test_awaiting_something_foreign_says_what_to_await_instead() -> None:
+    class Foreign:
+        def __await__(self) -> Any:
+            yield "what an event loop would understand"
+
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        await Foreign()
+
+    run = machine(code)
+    run.feed(history(STARTED))
+
+    [command] = run.commands()
+    assert command["type"] == "FailWorkflow"
+    assert "await ctx.execute_activity" in command["error"]
+
+
+@pytest.mark.parametrize(
+    ("end", "command"),
+    [
+        (lambda ctx: ctx.continue_as_new({"n": 2}), {"type": "ContinueAsNew", "input": {"n": 2}}),
+        (lambda ctx: ctx.continue_as_new(), {"type": "ContinueAsNew"}),
+        (lambda ctx: ctx.cancel("no need"), {"type": "CancelWorkflow", "reason": "no need"}),
+    ],
+)
+def test_a_workflow_can_end_itself(end: Callable[[Any], None], command: Any) -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        try:
+            end(ctx)
+        except Exception:  # noqa: BLE001 - what is tested: ending is no ordinary error
+            return "swallowed"
+
+    run = machine(code)
+    run.feed(history(STARTED))
+
+    assert run.commands() == [command]
+
+
+def test_giving_a_workflow_up_asks_nothing_more_of_it() -> None:
+    ended = []
+
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        try:
+            await ctx.sleep(10)
+        finally:
+            ended.append(True)
+            await ctx.execute_activity("clean_up")
+
+    run = machine(code)
+    run.feed(history(STARTED))
+    before = run.commands()
+    run.drop()
+
+    assert ended == [True]
+    assert run.commands() == before
