@@ -17,11 +17,11 @@ PLATFORM = "manylinux2014_aarch64"
 class PipBundling:
     """Fetches the wheels of Lambda's platform on this machine, so that no Docker is needed."""
 
-    # jsii passes `options` by keyword, as a record that is of no use here.
-    def try_bundle(self, output_dir: str, **_options: object) -> bool:
+    # jsii passes the options too, in one way or another; they are of no use here.
+    def try_bundle(self, output_dir: str, *_options: object, **_more: object) -> bool:
         requirements = ROOT / "layers" / "dependencies" / "requirements.txt"
         python = RUNTIME.name.removeprefix("python")
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile"]
         target = ["--target", f"{output_dir}/python", "--platform", PLATFORM]
         wheels = ["--python-version", python, "--only-binary=:all:", "-r", str(requirements)]
         subprocess.run([*pip, *target, *wheels], check=True)

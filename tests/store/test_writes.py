@@ -176,13 +176,13 @@ def test_a_condition_that_fails_stops_the_write(store: AnyStore, condition: Cond
 def test_every_action_sees_the_record_as_it_was(store: AnyStore) -> None:
     after = changed(
         store,
-        head(length=3),
+        head(length=3, base=2),
         Plus(("length",), 2),
         Copy(("lease_length",), "length"),
         Copy(("seen",), "base", keep=True),
         Copy(("cancel_after",), "length", keep=True),
     )
-    assert after == head(length=5, lease_length=3, seen=0, cancel_after=3)
+    assert after == head(length=5, base=2, lease_length=3, seen=0, cancel_after=3)
 
 
 def test_a_value_is_put_dropped_or_kept(store: AnyStore) -> None:

@@ -13,12 +13,14 @@ from typing import Any, NoReturn, TypedDict, TypeVar, Unpack
 
 from assay import _json
 from assay._replay import Body, Closing, Machine, Pending
-from assay.errors import ActivityError, Cancelled, UsageError
+from assay.errors import ActivityError, Cancelled, ChildWorkflowError, UsageError
 
 __all__ = [
     "ActivityCall",
+    "ActivityError",
     "ActivityOptions",
     "Cancelled",
+    "ChildWorkflowError",
     "Context",
     "Registry",
     "activity",

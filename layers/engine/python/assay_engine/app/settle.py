@@ -37,7 +37,9 @@ def settle_leased(engine: Engine, head: Head) -> Head | None:
         elif ("open",) not in draft.sets:
             draft.drop_lease()
         try:
-            settled = _write(engine, draft, (Equals(("lease_token",), head.lease_token),))
+            # With something to think about the key stays, as it does in a claim: moving it costs.
+            lease = (Equals(("lease_token",), head.lease_token),)
+            settled = _write(engine, draft, lease, keep_due=thinks)
         except ConditionFailedError as failed:
             image = failed.image
             if not isinstance(image, Head) or image.lease_token != head.lease_token:
@@ -85,10 +87,13 @@ def _drafted(engine: Engine, head: Head, found: Overdue, now: float) -> Draft:
     return draft
 
 
-def _write(engine: Engine, draft: Draft, also: tuple[Condition, ...]) -> Head:
+def _write(
+    engine: Engine, draft: Draft, also: tuple[Condition, ...], *, keep_due: bool = False
+) -> Head:
     when = (*also, Equals(("version",), draft.head.version))
     payloads.put(engine, draft.head.key, draft.head.nonce, draft.parcels)
-    settled = engine.store.update(Head, draft.head.key, Change(when=when, do=draft.finish()))
+    do = draft.actions() if keep_due else draft.finish()
+    settled = engine.store.update(Head, draft.head.key, Change(when=when, do=do))
     if settled.lease_token is None:
         engine.memory.let_go(settled.key)
     if settled.cleanup:
