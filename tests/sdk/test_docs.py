@@ -49,7 +49,7 @@ def test_the_table_of_the_context_is_complete() -> None:
 
 
 def test_the_table_of_the_worker_is_complete() -> None:
-    told = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
+    told = set(re.findall(r"^\| `(\w+)` \| \d", PAGE, re.MULTILINE))
 
     assert told == set(WorkerOptions.__annotations__) - {"clock"}
 

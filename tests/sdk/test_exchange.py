@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from assay import _exchange
@@ -39,6 +40,9 @@ ACTIVITY = ActivityTask(
 )
 TASK = WorkflowTask(
     run=REF, workflow_type="Order", task_queue="default", lease="Zk1", lease_secs=30.0, version=14
+)
+QUEUED = ActivityTask(
+    run=REF, seq=4, attempt=2, name="ship", lease_secs=30.0, max_attempts=3, activity_id=77
 )
 ANSWER: dict[str, Any] = {
     "protocol": 1,
@@ -215,6 +219,14 @@ SHIP = {"type": "ScheduleActivity", "seq": 4, "name": "ship"}
             {"kind": "heartbeat", "seq": 3, "attempt": 1, "details": {"row": 7}},
         ),
         (_exchange.release("r", ACTIVITY), {"kind": "release", "seq": 3, "attempt": 1}),
+        (
+            _exchange.heartbeat("r", QUEUED, None),
+            {"kind": "heartbeat", "seq": 4, "attempt": 2, "activity_id": 77, "details": None},
+        ),
+        (
+            _exchange.release("r", QUEUED),
+            {"kind": "release", "seq": 4, "attempt": 2, "activity_id": 77},
+        ),
     ],
 )
 def test_a_report_has_the_fields_of_its_kind(report: _exchange.Report, body: Any) -> None:
@@ -252,6 +264,7 @@ def test_an_answer_is_read_whole_and_unknown_fields_are_ignored() -> None:
             task_queue="default",
             input={"amount": 5},
             eager=True,
+            activity_id=5511034218857,
         )
     ]
     assert answer.next_poll_secs == 1.0
@@ -285,3 +298,14 @@ def test_an_error_of_the_engine_is_raised_with_its_code() -> None:
 def test_an_answer_that_cannot_be_read_counts_as_none() -> None:
     with pytest.raises(ConnectionFailedError, match="cannot be read"):
         asyncio.run(channel(Recorded(["not", "an", "answer"])).report([]))
+
+
+def test_reports_on_a_queued_activity_carry_its_id() -> None:
+    queued = msgspec.structs.replace(ACTIVITY, eager=False, activity_id=77)
+    reports = [
+        _exchange.outcome("r", queued, Outcome(result=1), at=1.0, then=None),
+        _exchange.heartbeat("r", queued, None),
+        _exchange.release("r", queued),
+    ]
+    assert [json.loads(report.body)["activity_id"] for report in reports] == [77, 77, 77]
+    assert "activity_id" not in json.loads(_exchange.heartbeat("r", ACTIVITY, None).body)

@@ -207,6 +207,29 @@ def test_a_child_returns_its_result_or_raises_its_error() -> None:
     assert run.commands() == [{"type": "CompleteWorkflow", "result": ["fine", "broken"]}]
 
 
+def test_a_child_that_is_still_running_is_waited_for_and_not_started_again() -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        try:
+            await ctx.start_child_workflow("Child", workflow_id="c-1")
+        except workflow.Cancelled:
+            return await ctx.start_child_workflow("Child", workflow_id="c-1")
+
+    started = ("ChildWorkflowStarted", {"child_workflow_id": "c-1", "workflow_type": "Child"})
+    events = history(
+        STARTED,
+        started,
+        ("WorkflowCancelRequested", None),
+        ("ChildWorkflowCompleted", {"child_workflow_id": "c-1", "result": "fine"}),
+    )
+    run = machine(code)
+    run.feed(events[:3])
+    again = run.commands()
+    run.feed(events)
+
+    assert again == []
+    assert run.commands() == [{"type": "CompleteWorkflow", "result": "fine"}]
+
+
 def test_a_changed_snapshot_comes_first_and_only_once() -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         state = {"stage": "build"}

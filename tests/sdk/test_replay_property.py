@@ -104,6 +104,8 @@ class World:
         for command in commands:
             if command["type"] not in RECORDED:
                 continue
+            if command["type"] == "StartChildWorkflow":  # a repeat would leave no event either
+                assert command["workflow_id"] not in [each.get("workflow_id") for each in self.open]
             kind, names = RECORDED[command["type"]]
             self.append(kind, {theirs: command[ours] for ours, theirs in names.items()})
             self.open.append(command)

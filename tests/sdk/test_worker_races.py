@@ -51,6 +51,34 @@ def test_parallel_outcomes_of_one_run_are_reported_one_after_the_other(play: Pla
     play(scenario)
 
 
+def test_queued_outcomes_do_not_throw_away_what_is_in_memory(play: Play) -> None:
+    """With one place, one activity comes eagerly and the others from the queue, in turn."""
+
+    async def scenario(stage: Stage) -> None:
+        starts: list[int] = []
+
+        @stage.registry.define("Mix")
+        async def mix(ctx: workflow.Context, input: Any) -> Any:
+            starts.append(1)
+            first = await ctx.execute_parallel([("echo", n) for n in range(3)])
+            return [*first, await ctx.execute_activity("echo", 3)]
+
+        @stage.registry.activity("echo")
+        async def echo(ctx: activity.Context, input: Any) -> Any:
+            return input
+
+        async with stage.worker(max_concurrent_activities=1):
+            run = stage.engine.start("Mix", "m-1")
+            await stage.clock.advance(10)
+            assert await stage.ended(run) == [0, 1, 2, 3]
+
+        assert len(starts) == 1
+        statuses = [each["status"] for answer in stage.engine.answers for each in answer["reports"]]
+        assert set(statuses) == {"accepted"}
+
+    play(scenario)
+
+
 def test_a_signal_that_lands_first_refuses_the_fused_step(play: Play) -> None:
     """The outcome is kept, the workflow starts again from history, in the true order."""
 

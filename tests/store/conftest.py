@@ -13,6 +13,7 @@ from tests.store import servers
 AnyStore = MemoryStore | DynamoStore
 SERVERS: dict[str, Callable[[], AbstractContextManager[str]]] = {
     "dynoxide": servers.dynoxide,
+    "dynoxide-lean": servers.dynoxide,
     "moto": servers.moto,
     "dynamodb-local": servers.dynamodb_local,
 }
@@ -27,20 +28,28 @@ def connected(server: str) -> Iterator[DynamoStore]:
     except servers.NotHereError as missing:
         pytest.skip(str(missing))
     try:
-        store = DynamoStore(config(endpoint))
+        store = DynamoStore(config(endpoint, lean=server.endswith("-lean")))
         yield store
         store.close()
     finally:
         running.__exit__(None, None, None)
 
 
-def config(endpoint: str) -> TableConfig:
-    return TableConfig(name="assay-test", endpoint=endpoint, credentials=("any", "thing"))
+def config(endpoint: str, *, lean: bool = False) -> TableConfig:
+    return TableConfig(
+        name="assay-test", endpoint=endpoint, credentials=("any", "thing"), lean=lean
+    )
 
 
 @pytest.fixture(scope="session", name="dynoxide")
 def _dynoxide() -> Iterator[DynamoStore]:
     with connected("dynoxide") as store:
+        yield store
+
+
+@pytest.fixture(scope="session", name="dynoxide-lean")
+def _dynoxide_lean() -> Iterator[DynamoStore]:
+    with connected("dynoxide-lean") as store:
         yield store
 
 

@@ -1,6 +1,7 @@
 """A server that answers as it is told, to show the store what networks do."""
 
 import json
+import socket
 import socketserver
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,14 +41,24 @@ def error(code: str, status: int = 400, **rest: Any) -> Reply:
 class Script:
     replies: list[Reply]
     requests: list[dict[str, Any]] = field(default_factory=list)
-    connections: int = 0
+    headers: list[dict[str, str]] = field(default_factory=list)
+    sockets: list[socket.socket] = field(default_factory=list)
     endpoint: str = ""
     lock: Lock = field(default_factory=Lock)
 
-    def next(self, request: dict[str, Any]) -> Reply:
+    @property
+    def connections(self) -> int:
+        return len(self.sockets)
+
+    def hang_up(self) -> None:
+        for connection in self.sockets:
+            connection.shutdown(socket.SHUT_RDWR)
+
+    def next(self, headers: dict[str, str], body: bytes) -> Reply:
         """The last reply is given again and again."""
         with self.lock:
-            self.requests.append(request)
+            self.headers.append(headers)
+            self.requests.append(json.loads(body))
             return self.replies[min(len(self.requests), len(self.replies)) - 1]
 
 
@@ -55,23 +66,24 @@ class _Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         script: Script = self.server.script  # type: ignore[attr-defined]
         with script.lock:
-            script.connections += 1
-        while (request := self._request()) is not None:
-            reply = script.next(request)
+            script.sockets.append(self.connection)
+        while (headers := self._headers()) is not None:
+            body = self.rfile.read(int(headers.get("content-length", 0)))
+            reply = script.next(headers, body or b"{}")
             if reply is LOST:
                 return
             self.wfile.write(reply.text())
             if reply.torn is not None:
                 return
 
-    def _request(self) -> dict[str, Any] | None:
-        length = 0
-        while (line := self.rfile.readline()) not in (b"\r\n", b""):
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length":
-                length = int(value)
-        body = self.rfile.read(length)
-        return dict(json.loads(body)) if body else None
+    def _headers(self) -> dict[str, str] | None:
+        if not self.rfile.readline():
+            return None
+        headers = {}
+        while (line := self.rfile.readline().decode().strip()) != "":
+            name, _, value = line.partition(":")
+            headers[name.lower()] = value.strip()
+        return headers
 
 
 class _Server(socketserver.ThreadingTCPServer):

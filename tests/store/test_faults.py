@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
@@ -44,20 +44,34 @@ def transact(store: DynamoStore) -> None:
     store.transact([PutIf(head()), PutIf(head("r2"))])
 
 
-@contextmanager
-def told(*replies: Reply) -> Iterator[tuple[DynamoStore, Script]]:
-    with scripted(*replies) as script:
-        store = DynamoStore(config(script.endpoint), sleep=lambda _: None)
-        try:
-            yield store, script
-        finally:
-            store.close()
+Told = Callable[..., AbstractContextManager[tuple[DynamoStore, Script]]]
+
+
+@pytest.fixture(params=["botocore", "lean"])
+def lean(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param == "lean")
+
+
+@pytest.fixture
+def told(lean: bool) -> Told:
+    """A store, and a server that gives it these replies."""
+
+    @contextmanager
+    def telling(*replies: Reply) -> Iterator[tuple[DynamoStore, Script]]:
+        with scripted(*replies) as script:
+            store = DynamoStore(config(script.endpoint, lean=lean), sleep=lambda _: None)
+            try:
+                yield store, script
+            finally:
+                store.close()
+
+    return telling
 
 
 @pytest.mark.parametrize("write", [update, put, delete])
 @pytest.mark.parametrize("lost", [LOST, error("InternalServerError", 500), Reply(torn=1)])
 def test_a_write_whose_answer_is_lost_is_busy_and_never_sent_again(
-    write: Call, lost: Reply
+    told: Told, write: Call, lost: Reply
 ) -> None:
     with told(lost, UPDATED) as (store, script):
         with pytest.raises(BusyError):
@@ -66,12 +80,12 @@ def test_a_write_whose_answer_is_lost_is_busy_and_never_sent_again(
 
 
 @pytest.mark.parametrize("lost", [LOST, error("InternalServerError", 500)])
-def test_a_read_whose_answer_is_lost_is_read_again(lost: Reply) -> None:
+def test_a_read_whose_answer_is_lost_is_read_again(told: Told, lost: Reply) -> None:
     with told(lost, lost, FOUND) as (store, _):
         assert read(store) == head()
 
 
-def test_half_an_answer_is_not_the_absence_of_an_item() -> None:
+def test_half_an_answer_is_not_the_absence_of_an_item(told: Told) -> None:
     with told(Reply(FOUND.body, torn=10), FOUND) as (store, _):
         assert read(store) == head()
 
@@ -84,14 +98,14 @@ def test_half_an_answer_is_not_the_absence_of_an_item() -> None:
         "TransactionConflictException",
     ],
 )
-def test_a_write_that_was_certainly_not_applied_is_sent_again(code: str) -> None:
+def test_a_write_that_was_certainly_not_applied_is_sent_again(told: Told, code: str) -> None:
     with told(error(code), error(code), UPDATED) as (store, script):
         assert update(store) == head()
         assert len(script.requests) == 3
 
 
 @pytest.mark.parametrize("call", [read, update, put, delete, transact])
-def test_patience_ends_and_the_caller_may_try_again_later(call: Call) -> None:
+def test_patience_ends_and_the_caller_may_try_again_later(told: Told, call: Call) -> None:
     with told(error("ThrottlingException")) as (store, script):
         with pytest.raises(BusyError) as busy:
             call(store)
@@ -100,18 +114,18 @@ def test_patience_ends_and_the_caller_may_try_again_later(call: Call) -> None:
 
 
 @pytest.mark.parametrize("call", [read, update])
-def test_a_server_that_is_not_there_is_busy(call: Call) -> None:
+def test_a_server_that_is_not_there_is_busy(call: Call, lean: bool) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{unused.getsockname()[1]}"
         pauses: list[float] = []
         with pytest.raises(BusyError):
-            call(DynamoStore(config(nobody), sleep=pauses.append))
+            call(DynamoStore(config(nobody, lean=lean), sleep=pauses.append))
     assert len(pauses) == 3
     assert sum(pauses) < 1
 
 
-def test_a_transaction_is_sent_again_under_the_same_token() -> None:
+def test_a_transaction_is_sent_again_under_the_same_token(told: Told) -> None:
     with told(LOST, error("TransactionInProgressException"), Reply()) as (store, script):
         transact(store)
     tokens = [request["ClientRequestToken"] for request in script.requests]
@@ -124,7 +138,7 @@ def cancelled(*codes: str) -> Reply:
     return error("TransactionCanceledException", CancellationReasons=reasons)
 
 
-def test_a_transaction_in_conflict_is_sent_again_and_at_last_busy() -> None:
+def test_a_transaction_in_conflict_is_sent_again_and_at_last_busy(told: Told) -> None:
     conflict = cancelled("None", "TransactionConflict")
     with told(conflict, Reply()) as (store, script):
         transact(store)
@@ -133,7 +147,7 @@ def test_a_transaction_in_conflict_is_sent_again_and_at_last_busy() -> None:
         transact(store)
 
 
-def test_a_failed_condition_counts_more_than_a_conflict() -> None:
+def test_a_failed_condition_counts_more_than_a_conflict(told: Told) -> None:
     both = cancelled("ConditionalCheckFailed", "TransactionConflict")
     with told(both) as (store, script):
         with pytest.raises(TransactionRefusedError) as refusal:
@@ -142,21 +156,21 @@ def test_a_failed_condition_counts_more_than_a_conflict() -> None:
         assert len(script.requests) == 1
 
 
-def test_a_mistake_of_ours_is_seen_as_it_is() -> None:
+def test_a_mistake_of_ours_is_seen_as_it_is(told: Told) -> None:
     with told(error("ValidationException")) as (store, _), pytest.raises(ClientError):
         update(store)
     with told(cancelled("ValidationError")) as (store, _), pytest.raises(ClientError):
         transact(store)
 
 
-def test_an_item_too_large_is_told_from_other_mistakes() -> None:
+def test_an_item_too_large_is_told_from_other_mistakes(told: Told) -> None:
     text = "Item size to update has exceeded the maximum allowed size"
     too_large = error("ValidationException", message=text)
     with told(too_large) as (store, _), pytest.raises(TooLargeError):
         update(store)
 
 
-def test_a_refused_write_asks_for_the_item_and_gets_it_from_the_refusal() -> None:
+def test_a_refused_write_asks_for_the_item_and_gets_it_from_the_refusal(told: Told) -> None:
     refusal = error("ConditionalCheckFailedException", Item=ITEM)
     with told(refusal) as (store, script), pytest.raises(ConditionFailedError) as refused:
         update(store)
@@ -164,7 +178,7 @@ def test_a_refused_write_asks_for_the_item_and_gets_it_from_the_refusal() -> Non
     assert script.requests[0]["ReturnValuesOnConditionCheckFailure"] == "ALL_OLD"
 
 
-def test_what_a_batch_left_unread_is_asked_for_again() -> None:
+def test_what_a_batch_left_unread_is_asked_for_again(told: Told) -> None:
     key = {"pk": ITEM["pk"], "sk": ITEM["sk"]}
     rest = {"assay-test": {"Keys": [key], "ConsistentRead": True}}
     first = Reply({"Responses": {}, "UnprocessedKeys": rest})

@@ -105,7 +105,8 @@ class Twins(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize(
-    ("server", "examples"), [("dynoxide", 50), ("moto", 6), ("dynamodb-local", 10)]
+    ("server", "examples"),
+    [("dynoxide", 30), ("dynoxide-lean", 20), ("moto", 6), ("dynamodb-local", 10)],
 )
 def test_dynamo_store_does_what_memory_store_does(
     server: str, examples: int, request: pytest.FixtureRequest

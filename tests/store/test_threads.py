@@ -28,7 +28,7 @@ def _claim_all(store: AnyStore, worker: str) -> list[str]:
     return claimed
 
 
-@pytest.mark.parametrize("kind", ["memory", "dynoxide"])
+@pytest.mark.parametrize("kind", ["memory", "dynoxide", "dynoxide-lean"])
 def test_no_run_is_claimed_twice(kind: str, request: pytest.FixtureRequest) -> None:
     if kind == "memory":
         _race(MemoryStore())
@@ -67,9 +67,10 @@ def test_no_append_is_lost_among_threads(dynoxide: DynamoStore) -> None:
     assert found.length == 100
 
 
-def test_a_hundred_threads_share_a_few_connections() -> None:
+@pytest.mark.parametrize("lean", [False, True])
+def test_a_hundred_threads_share_a_few_connections(lean: bool) -> None:
     with scripted(Reply()) as script:
-        store = DynamoStore(replace(config(script.endpoint), connections=4))
+        store = DynamoStore(replace(config(script.endpoint, lean=lean), connections=4))
         with ThreadPoolExecutor(100) as threads:
             list(threads.map(lambda i: store.get(Head, head(str(i)).key), range(300)))
         store.close()

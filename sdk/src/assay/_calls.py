@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Generic[T]):
-    """One call. What changes something carries a key, so that a repeat has no second effect."""
+    """One call, and how to read its answer."""
 
     method: str
     path: str

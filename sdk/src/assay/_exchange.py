@@ -57,6 +57,7 @@ class ActivityTask(msgspec.Struct, frozen=True, kw_only=True):
     task_queue: str = ""
     input: Any = None
     eager: bool = False
+    activity_id: int | None = None
     heartbeat_timeout_secs: float | None = None
     details: Any = None
 
@@ -161,7 +162,7 @@ def outcome(
     report_id: str, task: ActivityTask, ended: Outcome, *, at: float, then: Then | None
 ) -> Report:
     """Tell how an attempt ended, and with `then` what follows from it."""
-    fields: dict[str, Any] = {"seq": task.seq, "attempt": task.attempt, "at": at}
+    fields: dict[str, Any] = {**_named(task), "at": at}
     if ended.error is None:
         kind, fields["result"] = "completed", ended.result
     else:
@@ -178,8 +179,7 @@ def outcome(
 
 def heartbeat(report_id: str, task: ActivityTask, details: Any) -> Report:
     """Tell that an activity is alive."""
-    fields = {"seq": task.seq, "attempt": task.attempt, "details": details}
-    return _report(report_id, "heartbeat", task.run, fields)
+    return _report(report_id, "heartbeat", task.run, {**_named(task), "details": details})
 
 
 def renew(report_id: str, task: WorkflowTask) -> Report:
@@ -191,7 +191,15 @@ def release(report_id: str, task: WorkflowTask | ActivityTask) -> Report:
     """Hand a task back without an outcome."""
     if isinstance(task, WorkflowTask):
         return _report(report_id, "release", task.run, {"lease": task.lease})
-    return _report(report_id, "release", task.run, {"seq": task.seq, "attempt": task.attempt})
+    return _report(report_id, "release", task.run, _named(task))
+
+
+def _named(task: ActivityTask) -> dict[str, Any]:
+    """How reports name an attempt; a queued one also by its id, which saves the engine a search."""
+    named: dict[str, Any] = {"seq": task.seq, "attempt": task.attempt}
+    if not task.eager and task.activity_id is not None:
+        named["activity_id"] = task.activity_id
+    return named
 
 
 def _report(report_id: str, kind: str, run: RunRef, fields: Mapping[str, Any]) -> Report:

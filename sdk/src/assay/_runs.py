@@ -66,6 +66,12 @@ class Runs:
             run.users -= 1
             self._trim(run)
 
+    def moved(self, ref: RunRef) -> None:
+        """Note that something lands in the history of a run beside its instance in memory."""
+        run = self._runs.get(ref)
+        if run is not None and run.machine is not None:
+            run.known = max(run.known, run.machine.delivered + 1)
+
     def cached(self) -> list[tuple[RunRef, int]]:
         """Return the runs in memory with the last seq that each has seen."""
         return [

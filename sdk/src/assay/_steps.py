@@ -67,6 +67,7 @@ class Steps:
     async def report(self, task: ActivityTask, ended: Outcome) -> None:
         """Tell how an attempt ended; if the workflow is at hand, with what follows from it."""
         if not task.eager:
+            self._runs.moved(task.run)
             await self._tell(task, ended)
             return
         async with self._runs.held(task.run) as run:

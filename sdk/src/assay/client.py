@@ -58,7 +58,7 @@ class Client:
     """Calls one engine in one namespace.
 
     What a broken connection or a busy engine interrupts is tried again; a call that changes
-    something carries a key, so its effect happens once all the same::
+    something carries the same `Idempotency-Key` each time::
 
         with Client("http://127.0.0.1:8080") as client:
             run = client.start("Hello", input={"name": "Ada"})

@@ -27,6 +27,8 @@ class Draft:
     parcels: Parcels = field(default_factory=Parcels)
     events: list[Numbered] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    bytes: int = 0
+    """Of the texts."""
     sets: dict[tuple[str, ...], Any] = field(default_factory=dict)
     """Path -> new value; None drops it."""
     queued: set[int] = field(default_factory=set)
@@ -40,14 +42,12 @@ class Draft:
     def length(self) -> int:
         return self.head.length + len(self.texts)
 
-    @property
-    def bytes(self) -> int:
-        return size(tuple(self.texts))
-
     def append(self, kind: EventType, data: Mapping[str, Any], at: float | None = None) -> int:
         """Add an event, and return its seq."""
         event = Event(kind, self.now if at is None else at, data)
-        self.texts.append(pack(event))
+        text = pack(event)
+        self.texts.append(text)
+        self.bytes += size((text,))
         self.events.append(Numbered(self.length, event))
         return self.length
 

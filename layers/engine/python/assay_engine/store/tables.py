@@ -43,6 +43,8 @@ class TableConfig:
     """Calls in flight at once; a further thread waits for its turn."""
     connect_timeout: float = 2.0
     read_timeout: float = 5.0
+    lean: bool = False
+    """Over http.client, see `transport`, instead of botocore."""
 
 
 def _map(name: str) -> MapAttribute[str, Any]:

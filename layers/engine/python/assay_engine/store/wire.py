@@ -14,6 +14,7 @@ from pynamodb.connection.base import Connection
 from . import faults, tables
 from .meter import Meter, is_read
 from .tables import TableConfig
+from .transport import LeanTransport
 
 _ATTEMPTS = 4
 _FIRST_PAUSE = 0.05
@@ -48,6 +49,7 @@ class Wire(Connection):
         self._meter = meter
         self._creation = Lock()
         self._ready: Any = None
+        self._lean = LeanTransport(config) if config.lean else None
         # Without it a hundred threads would open, and throw away, connections beyond the pool.
         self._turns = BoundedSemaphore(config.connections)
         self.add_meta_table(tables.meta_table(config.name))
@@ -64,6 +66,8 @@ class Wire(Connection):
         return self._ready
 
     def close(self) -> None:
+        if self._lean is not None:
+            self._lean.close()
         if self._ready is not None:
             self._ready.close()
 
@@ -86,6 +90,11 @@ class Wire(Connection):
             self.sleep(_FIRST_PAUSE * 2**attempt * random())
         raise AssertionError("the last attempt returns or raises")
 
+    def _call(self, operation: str, arguments: dict[str, Any]) -> Any:
+        if self._lean is not None:
+            return self._lean.call(operation, arguments)
+        return self.client._make_api_call(operation, arguments)
+
     def _complete(self, operation: str, arguments: dict[str, Any]) -> None:
         if operation in _CONDITIONAL:
             # PynamoDB's update_item has no parameter for it.
@@ -101,7 +110,7 @@ class Wire(Connection):
             meter.request(operation)
         try:
             with self._turns:
-                answer = self.client._make_api_call(operation, arguments)
+                answer = self._call(operation, arguments)
         except ClientError as error:
             if meter is not None and faults.code_of(error) == faults.CONDITION_FAILED:
                 meter.refusal(operation, faults.image_of(error))

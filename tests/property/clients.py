@@ -1,0 +1,186 @@
+"""Everybody who is no worker: clients, the stream, the tick."""
+
+from typing import Any
+
+from assay_engine.app import notices, queries, recovery, runs
+from assay_engine.app.names import RunRef
+from assay_engine.core import keys, values
+from assay_engine.core.errors import AssayError, ConflictError, NotFoundError
+from assay_engine.core.history import EventType
+from assay_engine.core.run import Head, Payload, Record
+from tests.property import programs
+from tests.property.director import Call, Director, LostError, Script, Sleep
+from tests.property.ledger import Signal
+from tests.property.programs import Program
+from tests.property.world import World
+
+_UNANSWERED = (AssayError, LostError)
+
+
+def program_of(world: World, head: Head) -> Program:
+    """A run's program: the input it was started with."""
+    record = world.witness.get(Record, keys.record(head.key, head.nonce))
+    assert record is not None
+    assert record.input is not None
+    if values.inline(record.input):
+        return values.parse(record.input[1:])
+    payload = world.witness.get(Payload, keys.payload(head.key, head.nonce, record.input))
+    assert payload is not None
+    return values.parse(payload.text)
+
+
+class Client:
+    """Starts programs, and then interferes with them."""
+
+    def __init__(self, director: Director, roots: list[Program]) -> None:
+        self._director = director
+        self._world = director.world
+        self._random = director.world.random
+        self._roots = roots
+        self._signals = 0
+        self.starting = len(roots)
+        for program in roots:
+            director.spawn("client", "client starts", self._start(program))
+        director.spawn("client", "supplier", self._supply())
+
+    def interfere(self) -> None:
+        self._director.spawn("meddler", "meddler", self._meddle())
+
+    def _start(self, program: Program) -> Script:
+        request = runs.StartRun(
+            run_id=program["name"], type=program["type"], queue=programs.QUEUE, input=program
+        )
+        yield Sleep(self._random.choice([0.0, 0.5, 5.0]))
+        while True:
+            try:
+                yield Call(f"start {program['name']}", lambda e: runs.start(e, request))
+            except ConflictError:
+                pass  # by an earlier request that was not answered
+            except _UNANSWERED:
+                yield Sleep(0.5)
+                continue
+            self._world.ledger.started.add(program["name"])
+            self.starting -= 1
+            return
+
+    def _supply(self) -> Script:
+        """Send the signals that programs wait for, until each has all of them."""
+        while True:
+            for head in sorted(self._world.witness.heads(), key=lambda head: head.key):
+                name = self._lacks(head)
+                if name is not None and (self._world.calm or self._random.random() < 0.3):
+                    yield from self._signal(head.id, name)
+            yield Sleep(self._world.idle_secs())
+
+    def _lacks(self, head: Head) -> str | None:
+        if not head.is_open:
+            return None
+        log = self._world.witness.logs[head.key, head.nonce]
+        got = [e.data["n"] for e in log.events if e.type is EventType.SIGNAL_RECEIVED]
+        for name, count in programs.waits(program_of(self._world, head)["ops"]).items():
+            if got.count(name) < count:
+                return name
+        return None
+
+    def _signal(self, run_id: str, name: str) -> Script:
+        self._signals += 1
+        sent = Signal(run_id, f"{name}{self._signals}")
+        self._world.ledger.signals.append(sent)
+        ref = RunRef(run_id=run_id, namespace="main" if self._random.random() < 0.5 else None)
+        try:
+            sent.answered = yield Call(
+                f"signal {run_id} {sent.mark}", lambda e: runs.signal(e, ref, name, sent.mark)
+            )
+        except NotFoundError:
+            sent.answered = False
+        except _UNANSWERED:
+            pass
+
+    def _meddle(self) -> Script:
+        while True:
+            yield Sleep(self._random.choice([0.2, 1.0, 4.0]))
+            run_id = self._random.choice(self._roots)["name"]
+            kind = self._random.choices(
+                ["noise", "signal", "read", "cancel", "terminate", "continue"],
+                [6, 4, 6, 1, 1, 1],
+            )[0]
+            match kind:
+                case "noise" | "signal":
+                    yield from self._signal(run_id, "noise" if kind == "noise" else "s")
+                case "read":
+                    yield from self._read(run_id)
+                case _:
+                    yield from self._disturb(kind, run_id)
+
+    def _disturb(self, kind: str, run_id: str) -> Script:
+        self._world.ledger.disturbed.add(run_id)
+        ref = RunRef(run_id=run_id, namespace="main")
+        value: Any = {"name": run_id, "type": "", "ops": [], "fails": False, "cleanup": False}
+        calls = {
+            "cancel": lambda e: runs.cancel(e, ref, "enough"),
+            "terminate": lambda e: runs.terminate(e, ref, "enough"),
+            "continue": lambda e: runs.continue_as_new(e, ref, value, None),
+        }
+        try:
+            yield Call(f"{kind} {run_id}", calls[kind])
+        except _UNANSWERED:
+            pass
+
+    def _read(self, run_id: str) -> Script:
+        """Whatever is read is what history says, from its beginning and without a gap."""
+        ref = RunRef(run_id=run_id, namespace="main")
+        try:
+            events = yield Call(f"read {run_id}", lambda e: queries.events(e, ref, None))
+        except _UNANSWERED:
+            return
+        assert [event.seq for event in events] == list(range(1, len(events) + 1)), "gaps"
+        if events:
+            head = self._world.witness.get(Head, keys.head("main", run_id))
+            assert head is not None
+            known = self._world.witness.logs[head.key, head.nonce].events[: len(events)]
+            assert [event.type for event in events] == [event.type for event in known]
+
+
+class Stream:
+    """Tells parents of closed children: late, in any order, sometimes twice or not at all."""
+
+    def __init__(self, director: Director, *, loses: bool) -> None:
+        self._world = director.world
+        self._random = director.world.random
+        self._loses = loses
+        self._taken = 0
+        self.waiting: list[Head] = []
+        director.spawn("stream", "stream", self._deliver())
+
+    @property
+    def empty(self) -> bool:
+        return not self.waiting and self._taken == len(self._world.witness.closed)
+
+    def _deliver(self) -> Script:
+        while True:
+            closed = self._world.witness.closed
+            for head in closed[self._taken :]:
+                if not (self._loses and self._random.random() < 0.3):
+                    self.waiting.append(head)
+            self._taken = len(closed)
+            if not self.waiting:
+                yield Sleep(0.2 if not self._world.calm else self._world.idle_secs())
+                continue
+            head = self._random.choice(self.waiting)
+            self.waiting.remove(head)
+            try:
+                yield Call(f"notice {head.id}", lambda e, h=head: notices.closed(e, [h]))
+            except _UNANSWERED:
+                self.waiting.append(head)
+                continue
+            if not self._world.calm and self._random.random() < 0.2:
+                self.waiting.append(head)
+
+
+def ticking(world: World) -> Script:
+    while True:
+        yield Sleep(60.0 if world.calm else world.random.choice([5.0, 30.0]))
+        try:
+            yield Call("tick", recovery.tick)
+        except _UNANSWERED:
+            pass

@@ -1,0 +1,74 @@
+"""What workers and clients were told, to be held against what happened."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from assay_engine.core.history import Event, EventType
+from assay_engine.core.run import Head
+from tests.property.witness import Log, Witness
+
+
+@dataclass(slots=True)
+class Signal:
+    run_id: str
+    mark: str
+    answered: bool | None = None
+    """None: the answer never came, so it may be there or not."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    witness: Witness
+    signals: list[Signal] = field(default_factory=list)
+    started: set[str] = field(default_factory=set)
+    disturbed: set[str] = field(default_factory=set)
+    """Runs that a client has tried to cancel, terminate or continue."""
+    attempts: dict[tuple[int, int], str] = field(default_factory=dict)
+    """Activity id and attempt -> the worker it was handed to."""
+    released: set[tuple[int, int]] = field(default_factory=set)
+    executions: int = 0
+
+    def handed_out(self, activity_id: int, attempt: int, worker: str) -> None:
+        """One attempt is one worker's, unless it was handed back."""
+        self.executions += 1
+        holder = self.attempts.setdefault((activity_id, attempt), worker)
+        if (activity_id, attempt) not in self.released:
+            assert holder == worker, f"attempt {attempt} is run by {holder} and by {worker}"
+
+    def released_attempt(self, activity_id: int, attempt: int) -> None:
+        self.released.add((activity_id, attempt))
+
+    def committed(self, lease: str, report: str | None = None) -> None:
+        """A worker was told that its commands are accepted."""
+        assert lease in self.witness.commits, "accepted under a lease that committed nothing"
+        if report is not None:
+            assert self.witness.commits[lease] == report, "accepted for another report's commit"
+
+    def fused(self, incarnation: str, report: str) -> None:
+        assert (incarnation, report) in self.witness.reports, "accepted, but never applied"
+
+    def completed(self, incarnation: str, seq: int, value: Any) -> None:
+        """A worker was told that its result is kept."""
+        outcome = self.outcome(incarnation, seq)
+        assert outcome is not None, f"the accepted result of activity {seq} is not in history"
+        assert outcome.type is EventType.ACTIVITY_COMPLETED, "another outcome was first"
+        assert "r" in outcome.data or outcome.data["v"] == value
+
+    def kept(self, activity_id: int) -> None:
+        """A legacy worker's result was answered with 200: the run has an outcome of it, or
+        waits for none any more."""
+        item = next(each for each in self.witness.activities() if each.id == activity_id)
+        head = self.witness.get(Head, item.head_key)
+        assert head is not None
+        told = self.outcome(item.nonce, item.seq) is not None
+        assert told or not head.is_open or head.cancel_after is not None, "an answered result is gone"
+
+    def outcome(self, incarnation: str, seq: int) -> Event | None:
+        for event in self.log(incarnation).events:
+            ends = (EventType.ACTIVITY_COMPLETED, EventType.ACTIVITY_FAILED)
+            if event.type in ends and event.data["q"] == seq:
+                return event
+        return None
+
+    def log(self, incarnation: str) -> Log:
+        return next(log for (_, nonce), log in self.witness.logs.items() if nonce == incarnation)

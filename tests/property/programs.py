@@ -1,0 +1,191 @@
+"""Small workflows as data, which travel as the run's input, and what each must come to.
+
+A program is a list of operations. What it does is a function of its history alone, and what
+it comes to does not depend on when things happen, so the undisturbed outcome is known before.
+"""
+
+from random import Random
+from typing import Any
+
+SERIAL, FORKED = "Serial", "Forked"
+"""Serial programs run on any worker; forked ones wait for several things at once, which the
+legacy client cannot."""
+
+QUEUE, OTHER_QUEUE = "q", "q2"
+PATIENT = {"max_attempts": 99, "initial_interval_secs": 0.5, "backoff_coefficient": 1.0}
+IMPATIENT = {"max_attempts": 2, "initial_interval_secs": 0.5, "backoff_coefficient": 1.0}
+
+Program = dict[str, Any]
+Op = dict[str, Any]
+
+
+class Author:
+    """Writes programs by seed."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._labels = 0
+
+    def program(self, name: str, *, depth: int = 0) -> Program:
+        forked = self._random.random() < 0.5
+        ops = [self._op(name, forked, depth) for _ in range(self._random.randint(1, 5))]
+        if depth < 2 and self._random.random() < 0.2:
+            ops.insert(self._random.randint(0, len(ops)), {"op": "again"})
+        return {
+            "name": name,
+            "type": FORKED if forked else SERIAL,
+            "ops": ops,
+            "fails": self._random.random() < 0.1,
+            "cleanup": forked and self._random.random() < 0.5,
+        }
+
+    def _op(self, name: str, forked: bool, depth: int) -> Op:
+        kinds = ["act"] * 4 + ["par"] * 2 + ["sleep", "signal", "side"]
+        if depth == 0:
+            kinds += ["child"]
+        if forked:
+            kinds += ["fork", "fork", "upsert"] + ["detach"] * (depth == 0)
+        return self._written(self._random.choice(kinds), name, depth)
+
+    def _written(self, kind: str, name: str, depth: int) -> Op:
+        match kind:
+            case "act":
+                return self._activity(name)
+            case "par":
+                acts = [self._activity(name) for _ in range(self._random.randint(2, 5))]
+                return {"op": "par", "acts": acts}
+            case "sleep":
+                return {"op": "sleep", "secs": self._random.choice([0, 0.5, 3, 15, 70])}
+            case "signal":
+                return {"op": "signal", "name": self._random.choice(["s", "t"])}
+            case "side":
+                return {"op": "side", "label": self._label(name)}
+            case "upsert":
+                return {"op": "upsert", "patch": {self._label(name): 1}}
+            case "child" | "detach":
+                child = self.program(self._label(name), depth=depth + 1)
+                return {"op": kind, "program": child}
+            case _:
+                branches = [self._branch(name, depth) for _ in range(self._random.randint(2, 3))]
+                return {"op": "fork", "branches": branches}
+
+    def _branch(self, name: str, depth: int) -> list[Op]:
+        kinds = ["act", "act", "act", "sleep", "signal", "side"]
+        chosen = self._random.choices(kinds, k=self._random.randint(1, 3))
+        return [self._written(kind, name, depth) for kind in chosen]
+
+    def _activity(self, name: str) -> Op:
+        return {
+            "op": "act",
+            "label": self._label(name),
+            "queue": OTHER_QUEUE if self._random.random() < 0.2 else QUEUE,
+            "fails": self._random.choices([0, 1, 2, -1], [12, 2, 1, 2])[0],
+            "must": self._random.random() < 0.1,
+            "size": self._random.choices([0, 300, 2000], [8, 2, 1])[0],
+            "beats": self._random.random() < 0.2,
+        }
+
+    def _label(self, name: str) -> str:
+        self._labels += 1
+        return f"{name.split('.')[0]}.{self._labels}"
+
+
+def schedule(seq: int, op: Op) -> dict[str, Any]:
+    command = {
+        "type": "ScheduleActivity",
+        "seq": seq,
+        "name": "work",
+        "task_queue": op["queue"],
+        "input": {key: op[key] for key in ("label", "fails", "size", "beats")},
+        "start_to_close_secs": 20.0,
+        **(IMPATIENT if op["fails"] < 0 else PATIENT),
+    }
+    return command | ({"heartbeat_timeout_secs": 5.0} if op["beats"] else {})
+
+
+def perform(work: dict[str, Any], attempt: int) -> tuple[bool, str]:
+    """What an activity does: succeed with a text that names it, or fail."""
+    if work["fails"] < 0 or attempt <= work["fails"]:
+        return False, f"no luck with {work['label']}"
+    return True, work["label"] + "x" * work["size"]
+
+
+def start_child(op: Op) -> dict[str, Any]:
+    child = op["program"]
+    return {
+        "type": "StartChildWorkflow",
+        "workflow_type": child["type"],
+        "workflow_id": child["name"],
+        "task_queue": QUEUE,
+        "input": child,
+    }
+
+
+def continuation(program: Program, carried: list[Any], place: int) -> dict[str, Any]:
+    rest = program | {"ops": program["ops"][place + 1 :], "carried": carried}
+    return {"type": "ContinueAsNew", "input": rest}
+
+
+def closing(program: Program, out: list[Any]) -> dict[str, Any]:
+    if program["fails"]:
+        return {"type": "FailWorkflow", "error": program["name"]}
+    return {"type": "CompleteWorkflow", "result": out}
+
+
+def outcome_text(ok: bool, value: Any, label: str) -> Any:
+    """What a program notes of a child or an activity; errors differ from history to history."""
+    return value if ok else f"failed {label}"
+
+
+def waits(ops: list[Op]) -> dict[str, int]:
+    """How many signals of each name a program consumes before it closes."""
+    found: dict[str, int] = {}
+    for op in ops:
+        match op["op"]:
+            case "again":
+                break
+            case "signal":
+                found[op["name"]] = found.get(op["name"], 0) + 1
+            case "fork":
+                for branch in op["branches"]:
+                    for name, count in waits(branch).items():
+                        found[name] = found.get(name, 0) + count
+    return found
+
+
+class _Raised(Exception):  # noqa: N818 - a program's own failure
+    pass
+
+
+def expected(program: Program) -> tuple[str, Any]:
+    """Status and result (or error) that the undisturbed program comes to, continued to its end."""
+    out: list[Any] = list(program.get("carried", []))
+    try:
+        for op in program["ops"]:
+            _expect(op, out)
+    except _Raised as raised:
+        return "FAILED", str(raised)
+    if program["fails"]:
+        return "FAILED", program["name"]
+    return "COMPLETED", out
+
+
+def _expect(op: Op, out: list[Any]) -> None:
+    match op["op"]:
+        case "act":
+            ok, value = perform(op, 99)
+            if not ok and op["must"]:
+                raise _Raised(op["label"])
+            out.append(outcome_text(ok, value, op["label"]))
+        case "par":
+            for each in op["acts"]:
+                _expect(each | {"must": False}, out)
+        case "side":
+            out.append(op["label"])
+        case "child":
+            status, value = expected(op["program"])
+            out.append(outcome_text(status == "COMPLETED", value, op["program"]["name"]))
+        case "fork":
+            for branch in op["branches"]:
+                for each in branch:
+                    _expect(each | {"must": False} if each["op"] == "act" else each, out)
