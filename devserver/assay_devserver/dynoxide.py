@@ -67,11 +67,13 @@ class Dynoxide:
 
     def start(self) -> None:
         self._process = process = self._spawn()
-        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
+        watcher = threading.Thread(target=self._watch, args=(process,), daemon=True)
+        watcher.start()
         deadline = time.monotonic() + START_SECS
         while not _answers(self.port):
             if process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
+                watcher.join(STOP_SECS)  # its last words
                 raise ServeError(f"the store did not start: {self._said or 'it gave no reason'}")
             time.sleep(0.005)
         stream_table.add_index(self._database)

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.places import ABSENT, GOLDEN
-from tests.conformance.replays import Replays
-
-HERE = Path(__file__).parent
+from tests.conformance.replays import FOLDER, Replays
 
 
 def _replays(config: pytest.Config) -> tuple[Replays, int]:
@@ -17,7 +15,7 @@ def _replays(config: pytest.Config) -> tuple[Replays, int]:
         session, name = os.getpid(), f"{os.getpid()}"
     else:
         session, name = os.getppid(), f"{input_of_worker['testrunuid']}"
-    return Replays(Path(tempfile.gettempdir()) / f"assay-replays-{name}"), session
+    return Replays(Path(tempfile.gettempdir()) / f"{FOLDER}{name}"), session
 
 
 @pytest.hookimpl(trylast=True)

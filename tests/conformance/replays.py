@@ -10,6 +10,7 @@ The tests start one such process a file, early and once, and read the results la
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,9 @@ from tests.conformance.places import FILES, GOLDEN, ROOT, VERSIONS
 # The recording of time-outs was made with this.
 ENVIRONMENT = {"timeouts": {"ASSAY_WF_DISPATCH_TIMEOUT_SECS": "3"}}
 DEADLINE_SECS = 300.0
+FOLDER = "assay-replays-"
+# Kept, because a process that is forgotten while it runs is complained about.
+_STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def replay(version: str, file: str) -> dict[str, str | None]:
@@ -66,21 +70,29 @@ class Replays:
             (self._folder / "started").touch(exist_ok=False)
         except FileExistsError:
             return
+        self._forget_earlier_sessions()
         for version in VERSIONS:
             for file in FILES:
                 self._start(version, file, watched)
+
+    def _forget_earlier_sessions(self) -> None:
+        now = self._folder.stat().st_mtime
+        for folder in self._folder.parent.glob(f"{FOLDER}*"):
+            if folder.stat().st_mtime < now - 3600:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self, version: str, file: str, watched: int) -> None:
         result = self._result(version, file)
         command = [sys.executable, "-m", "tests.conformance.replays", version, file]
         with result.with_suffix(".log").open("w") as log:
-            subprocess.Popen(
+            process = subprocess.Popen(
                 [*command, str(result), str(watched)],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
+        _STARTED.append(process)
 
     def differences(self, version: str, file: str) -> dict[str, str]:
         """Wait for a replay and return what differs."""

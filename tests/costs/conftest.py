@@ -6,7 +6,7 @@ import pytest
 
 from assay_devserver import data_dir
 from assay_devserver.dynoxide import Dynoxide, find_binary
-from tests.costs.metered import Metered, metered
+from tests.costs.metered import Metered, OwnClock, metered
 
 
 @pytest.fixture(scope="session")
@@ -25,5 +25,5 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def table(endpoint: str) -> Iterator[Metered]:
-    with metered(endpoint) as fresh:
+    with metered(endpoint, OwnClock()) as fresh:
         yield fresh

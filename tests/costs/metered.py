@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from assay_engine.app.engine import Engine, Memory, Options
+from assay_engine.app.ports import Clock
 from assay_engine.aws.blobs import FileBlobs
 from assay_engine.store.dynamo import DynamoStore
 from assay_engine.store.meter import Meter, Usage
@@ -34,8 +35,14 @@ class OwnClock:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metered:
     engine: Engine
-    clock: OwnClock
     meter: Meter
+
+    @property
+    def clock(self) -> OwnClock:
+        """For tests that have moved it; those on real time have none to move."""
+        clock = self.engine.clock
+        assert isinstance(clock, OwnClock)
+        return clock
 
     @contextmanager
     def measured(self) -> Iterator["Spent"]:
@@ -71,9 +78,9 @@ class Price:
 
 
 @contextmanager
-def metered(endpoint: str) -> Iterator[Metered]:
+def metered(endpoint: str, clock: Clock) -> Iterator[Metered]:
     """A fresh table on a DynamoDB endpoint, gone afterwards."""
-    meter, clock = Meter(), OwnClock()
+    meter = Meter()
     config = TableConfig(
         name=f"costs-{uuid4().hex}", endpoint=endpoint, credentials=("any", "thing")
     )
@@ -90,7 +97,7 @@ def metered(endpoint: str) -> Iterator[Metered]:
         memory=Memory(),
     )
     try:
-        yield Metered(engine=engine, clock=clock, meter=meter)
+        yield Metered(engine=engine, meter=meter)
     finally:
         store.delete_table()
         store.close()

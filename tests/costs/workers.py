@@ -54,6 +54,9 @@ class ExchangeWorker:
         types = {"workflows": None, "activities": None}
         return exchange.exchange(self._table.engine, {**who, **types, **fields})
 
+    def poll(self) -> dict[str, Any]:
+        return self.exchange(room={"workflows": 5, "activities": 5})
+
     def take_workflows(self, room: int = 1, **fields: Any) -> list[Task]:
         answer = self.exchange(room={"workflows": room, "activities": 0}, **fields)
         return list(answer["workflow_tasks"])
@@ -79,6 +82,8 @@ class ExchangeWorker:
     def complete(self, task: Task, **fields: Any) -> dict[str, Any]:
         at = round(self._table.clock.now(), 6)
         named = {"seq": task["seq"], "attempt": task["attempt"], "at": at}
+        if not task["eager"]:
+            named["activity_id"] = task["activity_id"]
         return self.report("completed", task, result=RESULT, **named, **fields)
 
 

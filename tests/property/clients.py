@@ -9,7 +9,7 @@ from assay_engine.core.errors import AssayError, ConflictError, NotFoundError
 from assay_engine.core.history import EventType
 from assay_engine.core.run import Head, Payload, Record
 from tests.property import programs
-from tests.property.director import Call, Director, LostError, Script, Sleep
+from tests.property.director import Call, Director, LostError, Script, Sleep, Until
 from tests.property.ledger import Signal
 from tests.property.programs import Program
 from tests.property.world import World
@@ -70,7 +70,7 @@ class Client:
                 name = self._lacks(head)
                 if name is not None and (self._world.calm or self._random.random() < 0.3):
                     yield from self._signal(head.id, name)
-            yield Sleep(self._world.idle_secs())
+            yield Sleep(10.0 if self._world.calm else self._random.choice([0.5, 2.0]))
 
     def _lacks(self, head: Head) -> str | None:
         if not head.is_open:
@@ -164,7 +164,8 @@ class Stream:
                     self.waiting.append(head)
             self._taken = len(closed)
             if not self.waiting:
-                yield Sleep(0.2 if not self._world.calm else self._world.idle_secs())
+                yield Sleep(0.2)
+                yield Until(lambda: not self.empty)
                 continue
             head = self._random.choice(self.waiting)
             self.waiting.remove(head)

@@ -35,6 +35,21 @@ class Until:
 Script = Generator[Call | Sleep | Until, Any, None]
 
 
+def pause(world: World, queue: str) -> Script:
+    """What somebody does who found nothing: wait a little; in calm times, until there is
+    something to be found."""
+    if not world.calm:
+        yield Sleep(world.random.choice([0.1, 0.5, 2.0]))
+        return
+    yield Sleep(0.5)
+
+    def something() -> bool:
+        due = world.next_due(queue)
+        return due is not None and due <= world.now()
+
+    yield Until(something)
+
+
 class Actor:
     def __init__(self, owner: str, name: str, script: Script) -> None:
         self.owner = owner
@@ -99,7 +114,11 @@ class Director:
         sleepers = [a.wakes_at for a in self.actors if a.asleep and a.handling is None]
         if self.jumps and self.world.random.random() < 0.5:
             self.world.clock.moment += self.world.random.choice([1.0, 6.0, 35.0])
-        elif sleepers:
+            return True
+        due = self.world.next_due()
+        if due is not None and due > self.world.now():
+            sleepers.append(due)
+        if sleepers:
             self.world.clock.moment = max(self.world.now(), min(sleepers))
         return bool(self.actors)
 

@@ -7,7 +7,7 @@ from typing import Any
 from assay_engine.app import exchange
 from assay_engine.core.errors import AssayError
 from tests.property import programs
-from tests.property.director import Call, Director, LostError, Script, Sleep, Until
+from tests.property.director import Call, Director, LostError, Script, Sleep, Until, pause
 from tests.property.machine import Machine
 
 _UNANSWERED = (AssayError, LostError)
@@ -72,7 +72,7 @@ class ExchangeWorker:
             try:
                 answer = yield from self._exchange("poll", room=room, cached=cached)
             except _UNANSWERED:
-                yield Sleep(self._world.idle_secs())
+                yield from pause(self._world, self._queue)
                 continue
             for task in answer["workflow_tasks"]:
                 self._thinking += 1
@@ -80,7 +80,7 @@ class ExchangeWorker:
             for task in answer["activity_tasks"]:
                 self._start(task)
             if not answer["workflow_tasks"] and not answer["activity_tasks"]:
-                yield Sleep(self._world.idle_secs())
+                yield from pause(self._world, self._queue)
 
     def _report(self) -> Script:
         """Send what is in the outbox; what is not answered is sent again, first."""

@@ -10,7 +10,7 @@ from assay_engine.core import keys, values
 from assay_engine.core.errors import AssayError
 from assay_engine.core.run import Head
 from tests.property import programs, replay
-from tests.property.director import Call, Director, LostError, Script, Sleep
+from tests.property.director import Call, Director, LostError, Script, Sleep, pause
 
 _UNANSWERED = (AssayError, LostError)
 
@@ -38,7 +38,7 @@ class LegacyWorker:
             if not worked:
                 worked = yield from self._activity()
             if not worked:
-                yield Sleep(self._world.idle_secs())
+                yield from pause(self._world, self._queue)
 
     def _workflow(self) -> Any:
         try:

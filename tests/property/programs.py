@@ -28,7 +28,7 @@ class Author:
 
     def program(self, name: str, *, depth: int = 0) -> Program:
         forked = self._random.random() < 0.5
-        ops = [self._op(name, forked, depth) for _ in range(self._random.randint(1, 5))]
+        ops = [self._op(name, forked, depth) for _ in range(self._random.randint(1, 8 - 4 * min(depth, 1)))]
         if depth < 2 and self._random.random() < 0.2:
             ops.insert(self._random.randint(0, len(ops)), {"op": "again"})
         return {

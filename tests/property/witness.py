@@ -150,20 +150,10 @@ class Witness:
         assert new is not None
         self._last[key] = new
         if isinstance(new, Activity):
-            self._look_at_item(new)
+            _check_item(new, self._now())
         elif isinstance(new, Head):
             assert old is None or isinstance(old, Head)
             self._look_at_head(old, new)
-
-    def _look_at_item(self, item: Activity) -> None:
-        if item.status_letter == states.READY:
-            assert item.due is not None, f"activity {item.seq} is ready and nobody will look"
-        elif item.status_letter == states.RUNNING:
-            assert item.lease_until is not None
-            assert item.due is not None, f"activity {item.seq} runs and nobody will look"
-            assert item.due <= item.lease_until, (
-                f"activity {item.seq} is looked at {item.due - item.lease_until:g} s too late"
-            )
 
     def _look_at_head(self, old: Head | None, new: Head) -> None:
         fresh = old is None or old.nonce != new.nonce
@@ -215,11 +205,24 @@ def _check_sight(head: Head) -> None:
 
 
 def _check_due(head: Head, now: float) -> None:
+    """What is overdue needs somebody now; who looks now finds everything up to now."""
     moment = need(head, now)
     if moment is None:
         return
     assert head.due is not None, f"{head.id} needs somebody at {moment} and nobody will look"
-    assert head.due <= moment, f"{head.id} is looked at {head.due - moment:g} s too late"
+    late = head.due - max(moment, now)
+    assert late <= 0, f"{head.id} is looked at {late:g} s too late"
+
+
+def _check_item(item: Activity, now: float) -> None:
+    place = f"activity {item.seq} of {item.run[1]}"
+    if item.status_letter == states.READY:
+        assert item.due is not None, f"{place} is ready and nobody will look"
+    elif item.status_letter == states.RUNNING:
+        assert item.lease_until is not None
+        assert item.due is not None, f"{place} runs and nobody will look"
+        late = item.due - max(item.lease_until, now)
+        assert late <= 0, f"{place} is looked at {late:g} s too late"
 
 
 def _check_books(log: Log, head: Head) -> None:

@@ -89,20 +89,13 @@ class World:
 
     def replace(self, dead: Engine) -> None:
         """A process died: another one takes its place, and remembers nothing."""
-        place = next(i for i, each in enumerate(self.processes) if each is dead)
-        self.processes[place] = self._process()
+        self.processes = [self._process() if each is dead else each for each in self.processes]
 
     def now(self) -> float:
         return self.clock.now()
 
-    def next_due(self) -> float | None:
+    def next_due(self, queue: str | None = None) -> float | None:
         """The earliest entry of the true index."""
-        found = [entry.due for slot in SLOTS for entry in self.witness.due(slot, limit=1)]
+        slots = [slot for slot in SLOTS if queue in (None, keys.queue_of(slot))]
+        found = [entry.due for slot in slots for entry in self.witness.due(slot, limit=1)]
         return min(found, default=None)
-
-    def idle_secs(self) -> float:
-        """How long somebody with nothing to do waits before looking again."""
-        if not self.calm:
-            return self.random.choice([0.1, 0.5, 2.0])
-        due = self.next_due()
-        return 60.0 if due is None else min(max(due - self.now(), 0.05), 600.0)

@@ -283,6 +283,16 @@ def test_waiting_raises_how_else_the_run_ended(status: str, leaf: type[Exception
         client(Script((200, record))).wait_for_result("w-1")
 
 
+def test_waiting_outlasts_an_engine_that_is_away() -> None:
+    away = [ConnectionFailedError("away")] * 20
+
+    assert client(Script(*away, (200, RECORD))).wait_for_result("w-1", timeout=120) == "done"
+    with pytest.raises(ResultTimeoutError, match="w-1 is out of reach after 3"):
+        client(Script(*away)).wait_for_result("w-1", timeout=3)
+    with pytest.raises(ConnectionFailedError):
+        client(Script(*away)).wait_for_result("w-1")
+
+
 def test_waiting_ends_with_the_given_time() -> None:
     running = {**RECORD, "status": "RUNNING", "result": None}
     clock = FakeClock()

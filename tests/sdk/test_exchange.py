@@ -41,9 +41,6 @@ ACTIVITY = ActivityTask(
 TASK = WorkflowTask(
     run=REF, workflow_type="Order", task_queue="default", lease="Zk1", lease_secs=30.0, version=14
 )
-QUEUED = ActivityTask(
-    run=REF, seq=4, attempt=2, name="ship", lease_secs=30.0, max_attempts=3, activity_id=77
-)
 ANSWER: dict[str, Any] = {
     "protocol": 1,
     "reports": [
@@ -219,14 +216,6 @@ SHIP = {"type": "ScheduleActivity", "seq": 4, "name": "ship"}
             {"kind": "heartbeat", "seq": 3, "attempt": 1, "details": {"row": 7}},
         ),
         (_exchange.release("r", ACTIVITY), {"kind": "release", "seq": 3, "attempt": 1}),
-        (
-            _exchange.heartbeat("r", QUEUED, None),
-            {"kind": "heartbeat", "seq": 4, "attempt": 2, "activity_id": 77, "details": None},
-        ),
-        (
-            _exchange.release("r", QUEUED),
-            {"kind": "release", "seq": 4, "attempt": 2, "activity_id": 77},
-        ),
     ],
 )
 def test_a_report_has_the_fields_of_its_kind(report: _exchange.Report, body: Any) -> None:

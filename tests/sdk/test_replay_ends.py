@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from assay import workflow
+from assay._replay import told
 from assay.errors import Cancelled
 
 from .histories import STARTED, completed, history, machine, scheduled, signal
@@ -71,6 +72,10 @@ def test_an_exception_fails_the_workflow_with_its_text() -> None:
     run.feed(history(STARTED))
 
     assert run.commands() == [{"type": "FailWorkflow", "error": "ValueError: bad order"}]
+
+
+def test_an_error_text_that_cannot_be_sent_is_made_sendable() -> None:
+    assert told(ValueError("half a character: \ud800")) == "ValueError: half a character: ?"
 
 
 def test_a_failed_activity_that_nobody_catches_fails_the_workflow() -> None:

@@ -106,7 +106,7 @@ class Twins(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(
     ("server", "examples"),
-    [("dynoxide", 30), ("dynoxide-lean", 20), ("moto", 6), ("dynamodb-local", 10)],
+    [("dynoxide", 12), ("dynoxide-lean", 40), ("moto", 4), ("dynamodb-local", 6)],
 )
 def test_dynamo_store_does_what_memory_store_does(
     server: str, examples: int, request: pytest.FixtureRequest

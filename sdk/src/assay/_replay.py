@@ -353,10 +353,11 @@ def _waits_for(command: Command, name: str) -> bool:
 
 
 def told(error: BaseException) -> str:
-    """Return the one-line text that stands for an error in history."""
+    """Return the text that stands for an error in history; whatever it holds, it can be sent."""
+    text = str(error).encode(errors="replace").decode()
     if type(error).__module__ == "assay.errors":
-        return str(error)
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _completed(result: Any) -> Command:

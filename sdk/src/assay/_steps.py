@@ -162,15 +162,14 @@ class Steps:
         self._follow(issued, answer)
 
     def _recorded(self, run: Run, machine: Machine, answer: ReportAnswer) -> None:
-        run.mark = answer.mark
-        run.known = answer.version or 0
+        version = answer.version or 0
+        run.mark, run.known = answer.mark, max(run.known, version)
+        ends_at = machine.delivered + machine.outstanding
         if machine.closed:
             run.forget()
-            return
-        ends_at = machine.delivered + machine.outstanding
-        if run.known == ends_at:
+        elif version == ends_at:
             machine.record()
-        elif run.known < ends_at:  # less was recorded than issued: do not guess what
+        elif version < ends_at:  # less was recorded than issued: do not guess what
             run.forget()
         else:  # something landed first; a task will bring it, and what was issued with it
             self._look(0.0)
@@ -193,8 +192,9 @@ class Steps:
             answer = await self._kit.outbox.submit(report)
         if answer.status == "accepted":
             machine.record()  # on top of `version`, or not at all: nothing lies between
-            run.mark, run.known = answer.mark, answer.version or 0
-            if machine.closed or run.known < machine.delivered:
+            version_now = answer.version or 0
+            run.mark, run.known = answer.mark, max(run.known, version_now)
+            if machine.closed or version_now < machine.delivered:
                 run.forget()
         else:
             self._not_fused(run, answer)

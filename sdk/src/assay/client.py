@@ -26,6 +26,7 @@ from assay.errors import (
     ResultTimeoutError,
     RunCancelledError,
     RunFailedError,
+    UnavailableError,
 )
 
 _TRIES = 8
@@ -147,21 +148,33 @@ class Client:
         return self._send(_calls.continue_as_new(workflow_id, self.namespace, body))
 
     def wait_for_result(self, workflow_id: str, timeout: float | None = None) -> Any:
-        """Wait until a run has ended and return its result, or raise how else it ended."""
+        """Wait until a run has ended and return its result, or raise how else it ended.
+
+        With a `timeout`, an engine that is away is waited for as long as that lasts.
+        """
         until = None if timeout is None else self._clock.monotonic() + timeout
         pause = _FIRST_LOOK_SECS
         while True:
-            run = self.describe(workflow_id)
-            if run.status.closed:
+            run = self._look(workflow_id, until)
+            if run is not None and run.status.closed:
                 return _result(run)
             if until is not None:
                 left = until - self._clock.monotonic()
                 if left <= 0:
-                    text = f"run {workflow_id} is {run.status} after {timeout} s"
+                    status = "out of reach" if run is None else run.status
+                    text = f"run {workflow_id} is {status} after {timeout} s"
                     raise ResultTimeoutError(text)
                 pause = min(pause, left)
             self._clock.pause(pause)
             pause = min(pause * 1.5, _LAST_LOOK_SECS)
+
+    def _look(self, workflow_id: str, until: float | None) -> Workflow | None:
+        try:
+            return self.describe(workflow_id)
+        except (ConnectionFailedError, UnavailableError):
+            if until is None:
+                raise
+            return None
 
     def _send(self, call: Call[T]) -> T:
         request = Request(

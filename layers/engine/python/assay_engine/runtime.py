@@ -21,12 +21,10 @@ def settings() -> Settings:
 @cache
 def store() -> DynamoStore:
     found = settings()
-    local = ("local", "local") if found.dynamodb_endpoint else None
     config = TableConfig(
         name=found.table,
         region=found.region,
         endpoint=found.dynamodb_endpoint,
-        credentials=local,
     )
     return DynamoStore(config)
 

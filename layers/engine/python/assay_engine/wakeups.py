@@ -5,32 +5,48 @@ Local wake-ups are counted, so that a notification between a look and the wait i
 
 import time
 from collections.abc import Sequence
-from threading import Condition
+from threading import Event, Lock
 
 
 class LocalWakeups:
-    """For one process that serves the table."""
+    """For one process that serves the table. A waiter is woken only by its own slots."""
 
     def __init__(self) -> None:
-        self._changed = Condition()
+        self._lock = Lock()
         self._count = 0
         self._last: dict[str, int] = {}
+        self._waiting: dict[str, set[Event]] = {}
 
     def notify(self, slot: str) -> None:
-        with self._changed:
+        with self._lock:
             self._count += 1
             self._last[slot] = self._count
-            self._changed.notify_all()
+            for waiter in self._waiting.get(slot, ()):
+                waiter.set()
 
     def ticket(self, slots: Sequence[str]) -> int:
-        with self._changed:
+        with self._lock:
             return self._count
 
     def wait(self, slots: Sequence[str], ticket: int, timeout: float) -> bool:
-        with self._changed:
-            return self._changed.wait_for(
-                lambda: any(self._last.get(slot, 0) > ticket for slot in slots), timeout
-            )
+        waiter = Event()
+        with self._lock:
+            if any(self._last.get(slot, 0) > ticket for slot in slots):
+                return True
+            for slot in slots:
+                self._waiting.setdefault(slot, set()).add(waiter)
+        try:
+            return waiter.wait(timeout)
+        finally:
+            with self._lock:
+                for slot in slots:
+                    self._forget(slot, waiter)
+
+    def _forget(self, slot: str, waiter: Event) -> None:
+        waiting = self._waiting[slot]
+        waiting.discard(waiter)
+        if not waiting:
+            del self._waiting[slot]
 
 
 class SleepingWakeups:

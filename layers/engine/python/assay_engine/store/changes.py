@@ -21,5 +21,5 @@ def closed_heads(records: list[Mapping[str, Any]]) -> Iterator[Head]:
 
 def _is_head(item: Mapping[str, Any]) -> bool:
     # Not by its sort key alone: a worker may be called "H".
-    pk, sk = item["pk"]["S"], item["sk"]["S"]
-    return sk == keys.HEAD and pk.startswith(keys.join(keys.RUN, ""))
+    pk, sk = str(item["pk"]["S"]), item["sk"]["S"]
+    return bool(sk == keys.HEAD) and pk.startswith(keys.join(keys.RUN, ""))

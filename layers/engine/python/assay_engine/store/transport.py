@@ -1,6 +1,6 @@
 """DynamoDB's calls over http.client, at a quarter of botocore's price.
 
-botocore still finds credentials and endpoints, and its exceptions say what went wrong.
+botocore still finds the credentials, and its exceptions say what went wrong.
 Chosen by `TableConfig.lean`. It does not read proxies from the environment, and moto's
 `mock_aws` cannot catch it.
 """
@@ -153,5 +153,5 @@ def _parsed(operation: str, status: int, answer: bytes) -> dict[str, Any]:
 
 
 def _endpoint_of(region: str) -> str:
-    resolver = get_session().get_component("endpoint_resolver")
-    return f"https://{resolver.construct_endpoint('dynamodb', region)['hostname']}"
+    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    return f"https://dynamodb.{region}.{suffix}"

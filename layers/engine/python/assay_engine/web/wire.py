@@ -69,9 +69,14 @@ def event(view: views.EventView, workflow_id: str) -> records.Event:
         workflow_id=workflow_id,
         seq=view.seq,
         event_type=view.type,
-        payload=None if view.payload is None else values.text(view.payload),
+        payload=_payload(view),
         timestamp=view.at,
     )
+
+
+def _payload(view: views.EventView) -> str | None:
+    nothing = view.payload is None and not view.explicit_null
+    return None if nothing else values.text(view.payload)
 
 
 def activity(view: views.ActivityView) -> records.Activity:

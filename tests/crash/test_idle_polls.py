@@ -1,0 +1,102 @@
+"""Hundreds of waiting workers keep nobody from being answered."""
+
+import json
+import select
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.crash.processes import Api, calling, serving, until
+
+WAITING = 300
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serving(tmp_path_factory.mktemp("engine") / "log", "--memory") as serve:
+        yield serve.url
+
+
+@pytest.fixture
+def api(url: str) -> Iterator[Api]:
+    with calling(url) as api:
+        yield api
+
+
+def _wait_for_work(stack: ExitStack, url: str, number: int) -> socket.socket:
+    """Send an exchange that waits for a task, and do not read its answer."""
+    address = urlsplit(url)
+    body = json.dumps(
+        {
+            "protocol": 1,
+            "worker_id": f"waiting-{number}",
+            "queue": "crowded",
+            "room": {"workflows": 1, "activities": 1},
+            "wait_secs": 20,
+        }
+    ).encode()
+    connection = stack.enter_context(socket.create_connection((address.hostname, address.port)))
+    lines = (
+        "POST /api/v1/workers/exchange HTTP/1.1",
+        f"host: {address.netloc}",
+        "content-type: application/json",
+        f"content-length: {len(body)}",
+        "connection: close",
+    )
+    connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+    return connection
+
+
+def _answer(connection: socket.socket) -> Any:
+    text = b""
+    while some := connection.recv(65536):
+        text += some
+    return json.loads(text.partition(b"\r\n\r\n")[2])
+
+
+@pytest.fixture
+def waiting(url: str, api: Api) -> Iterator[list[socket.socket]]:
+    with ExitStack() as stack:
+        connections = [_wait_for_work(stack, url, number) for number in range(WAITING)]
+        # A worker is listed from its first exchange on.
+        until(lambda: len(api.get("/workers")) >= WAITING or None, "all of them are waiting")
+        yield connections
+
+
+def test_three_hundred_waiting_exchanges_keep_no_other_call_from_its_answer(
+    api: Api, waiting: list[socket.socket]
+) -> None:
+    begun = time.monotonic()
+    assert api.start("elsewhere", "Pay", "elsewhere").status_code == 201
+    poll = {"queue": "elsewhere", "worker_id": "somebody"}
+    task = api.post("/workflow-tasks/poll", poll).json()
+    took = time.monotonic() - begun
+    assert task["workflow_id"] == "elsewhere"
+    assert took < 1
+    assert _answered(waiting) == []
+
+
+def test_one_of_three_hundred_waiting_exchanges_is_given_a_run(
+    api: Api, waiting: list[socket.socket]
+) -> None:
+    begun = time.monotonic()
+    assert api.start("here", "Pay", "crowded").status_code == 201
+    (connection,) = until(lambda: _answered(waiting) or None, "somebody got it")
+    took = time.monotonic() - begun
+    (task,) = _answer(connection)["workflow_tasks"]
+    assert task["run"]["id"] == "here"
+    assert took < 2
+    # The others were woken for nothing, and are waiting again.
+    begun = time.monotonic()
+    assert api.start("elsewhere-2", "Pay", "elsewhere").status_code == 201
+    assert time.monotonic() - begun < 1
+    assert _answered(waiting) == [connection]
+
+
+def _answered(connections: list[socket.socket]) -> list[socket.socket]:
+    return select.select(connections, [], [], 0)[0]

@@ -1,0 +1,156 @@
+"""What must be true when everything has come to rest."""
+
+from typing import Any
+
+from assay_engine.core import activity as states
+from assay_engine.core import history as history_of
+from assay_engine.core import keys, values
+from assay_engine.core.history import EventType, Numbered
+from assay_engine.core.render import Renderer
+from assay_engine.core.run import Chunk, Head, Payload, Record
+from tests.property import programs
+from tests.property.clients import program_of
+from tests.property.machine import Machine
+from tests.property.world import SLOTS, World
+
+
+def check(world: World) -> None:
+    heads = sorted(world.witness.heads(), key=lambda head: head.key)
+    _every_root_exists(world, heads)
+    for head in heads:
+        assert not head.is_open, f"{head.id} is still open"
+        _history_is_complete(world, head)
+        _history_is_what_the_program_does(world, head)
+        _ends_as_its_program_does(world, head)
+        _owes_nothing(world, head)
+        _parent_has_heard(world, head)
+    _items_agree_with_history(world)
+    _signals_are_there_once(world)
+    for slot in SLOTS:
+        assert not world.witness.due(slot, limit=1), "an index entry that nobody needs"
+
+
+def _every_root_exists(world: World, heads: list[Head]) -> None:
+    missing = world.ledger.started - {head.id for head in heads}
+    assert not missing, f"started, and not there: {missing}"
+
+
+def _history_is_complete(world: World, head: Head) -> None:
+    """Chunks and tail together are the log, as it was observed to grow."""
+    log = world.witness.logs[head.key, head.nonce]
+    texts: list[str] = []
+    for chunk in world.witness.query(Chunk, keys.chunks(head.key, head.nonce)):
+        if chunk.base < head.base:
+            assert chunk.base == len(texts), "chunks overlap, or leave a gap"
+            texts += chunk.events[: head.base - chunk.base]
+    assert len(texts) == head.base, "what was cut stands in no chunk"
+    assert texts + list(head.tail) == log.texts
+
+
+def _events(world: World, head: Head) -> list[dict[str, Any]]:
+    renderer = Renderer(head.nonce)
+    log = world.witness.logs[head.key, head.nonce]
+    shown = []
+    for seq, event in enumerate(log.events, start=1):
+        data = dict(event.data)
+        if seq == 1:
+            data["v"] = program_of(world, head)
+        if "r" in data:
+            data["v"] = _payload(world, head, str(data.pop("r")))
+        numbered = Numbered(seq, history_of.Event(event.type, event.at, data))
+        shown.append(
+            {"seq": seq, "event_type": event.type, "payload": renderer.payload(numbered)}
+        )
+    return shown
+
+
+def _payload(world: World, head: Head, name: str) -> Any:
+    payload = world.witness.get(Payload, keys.payload(head.key, head.nonce, name))
+    assert payload is not None, f"{head.id} names a payload that is not there"
+    return values.parse(payload.text)
+
+
+def _history_is_what_the_program_does(world: World, head: Head) -> None:
+    """Replaying every event issues exactly the recorded commands, in their order."""
+    machine = Machine()
+    events = _events(world, head)
+    machine.feed(events[:-1])
+    while machine.issued and machine.issued[0]["type"] == "WaitForSignal":
+        machine.issued.popleft()
+    if _is_disturbed(world, head):
+        return
+    assert machine.closes_with(events[-1]["event_type"]), (events[-1], machine.issued)
+
+
+def _root_of(world: World, head: Head) -> Head:
+    while head.parent is not None:
+        above = world.witness.get(Head, keys.head(head.namespace, str(head.parent["i"])))
+        assert above is not None
+        head = above
+    return head
+
+
+def _is_disturbed(world: World, head: Head) -> bool:
+    return _root_of(world, head).id in world.ledger.disturbed
+
+
+def _ends_as_its_program_does(world: World, head: Head) -> None:
+    if _is_disturbed(world, head):
+        return
+    if head.continued_to is not None:
+        target = world.witness.get(Head, keys.head(head.namespace, head.continued_to))
+        assert target is not None, f"{head.id} continues as nothing"
+        return
+    status, value = programs.expected(program_of(world, head))
+    last = _events(world, head)[-1]["payload"]
+    found = last["error"] if status == "FAILED" and last else last
+    assert (str(head.status), found) == (status, value)
+
+
+def _owes_nothing(world: World, head: Head) -> None:
+    assert head.due is None
+    assert not head.cleanup
+    assert not head.owed, f"{head.id} owes {head.owed} for ever"
+    record = world.witness.get(Record, keys.record(head.key, head.nonce))
+    assert record is not None
+    log = world.witness.logs[head.key, head.nonce]
+    wanted: dict[str, Any] = {}
+    for event in log.events:
+        if event.type is EventType.ATTRIBUTES_UPSERTED:
+            wanted |= event.data["v"]
+    stored = record.search_attributes
+    merged = values.parse(stored[1:]) if stored and values.inline(stored) else {}
+    if stored and not values.inline(stored):
+        merged = _payload(world, head, stored)
+    assert wanted.items() <= merged.items(), f"attributes of {head.id} were never merged"
+
+
+def _parent_has_heard(world: World, head: Head) -> None:
+    """Every child that ended is in the history of a parent that was there to hear it."""
+    log = world.witness.logs[head.key, head.nonce]
+    for child_id, seq in log.children.items():
+        child = world.witness.get(Head, keys.head(head.namespace, child_id))
+        assert child is not None, f"{head.id} never put its child {child_id} ({seq})"
+
+
+def _items_agree_with_history(world: World) -> None:
+    outcomes = {states.COMPLETED: EventType.ACTIVITY_COMPLETED, states.FAILED: EventType.ACTIVITY_FAILED}
+    for item in world.witness.activities():
+        told = world.ledger.outcome(item.nonce, item.seq)
+        place = f"activity {item.seq} of {item.run[1]}"
+        assert item.status_letter not in (states.READY, states.RUNNING), f"{place} never ends"
+        if item.status_letter in outcomes and told is not None:
+            assert told.type is outcomes[item.status_letter], f"{place}: item and history differ"
+
+
+def _signals_are_there_once(world: World) -> None:
+    for sent in world.ledger.signals:
+        found = sum(
+            event.data.get("v") == sent.mark
+            for (key, _), log in world.witness.logs.items()
+            if keys.run_of(key)[1] == sent.run_id
+            for event in log.events
+            if event.type is EventType.SIGNAL_RECEIVED
+        )
+        wanted = {True: (1,), False: (0,), None: (0, 1)}[sent.answered]
+        assert found in wanted, f"signal {sent.mark} to {sent.run_id} is there {found} times"
