@@ -4,6 +4,7 @@ A thread a connection, because calls wait: hundreds of idle long polls must not 
 call from being answered. What the calls mean is the functions' business.
 """
 
+import select
 import socket
 import threading
 import time
@@ -93,7 +94,7 @@ class Gateway(ThreadingHTTPServer):
                 self._calls -= 1
                 self._quiet.notify_all()
 
-    def answer(self, request: events.Request) -> Answer:
+    def answer(self, request: events.Request, caller_gone: Callable[[], bool]) -> Answer:
         try:
             path = events.path_of(request.target)
         except events.BadTargetError as error:
@@ -101,7 +102,7 @@ class Gateway(ThreadingHTTPServer):
         chosen = route(request.method, path)
         event = events.to_event(request, path=path, route_key=chosen.key)
         try:
-            return answers.from_result(self._functions[chosen.function](event))
+            return answers.from_result(self._functions[chosen.function](event, caller_gone))
         except Exception as error:  # noqa: BLE001 - one call's failure, whatever it is, is one 500
             if not self.stopping:
                 complain(f"{request.method} {path} failed: {blame(error)}")
@@ -156,7 +157,16 @@ class _Connection(BaseHTTPRequestHandler):
         )
         gateway = cast(Gateway, self.server)
         with gateway.under_way():
-            self._write(gateway.answer(request))
+            self._write(gateway.answer(request, self._gone))
+
+    def _gone(self) -> bool:
+        """Whether the client has hung up, as a killed one does while it waits."""
+        readable = select.poll()
+        readable.register(self.connection, select.POLLIN)
+        try:
+            return bool(readable.poll(0)) and self.connection.recv(1, socket.MSG_PEEK) == b""
+        except OSError:
+            return True
 
     def _write(self, answer: Answer) -> None:
         bodiless = answer.status in _BODILESS

@@ -27,6 +27,8 @@ class Context:
     identity: None = None
     client_context: None = None
     deadline: float = field(default_factory=lambda: time.monotonic() + TIMEOUT_SECS)
+    caller_gone: Callable[[], bool] = lambda: False
+    """Nobody reads the answer any more. AWS cannot tell; where one can, waiting calls ask."""
 
     @property
     def invoked_function_arn(self) -> str:
@@ -52,8 +54,10 @@ class Function:
         self._handler = handler
         self._name = f"assay-{trigger}"
 
-    def __call__(self, event: dict[str, Any]) -> Any:
-        return self._handler(event, Context(function_name=self._name))
+    def __call__(
+        self, event: dict[str, Any], caller_gone: Callable[[], bool] = lambda: False
+    ) -> Any:
+        return self._handler(event, Context(function_name=self._name, caller_gone=caller_gone))
 
 
 def load(trigger: str) -> Handler:

@@ -1,5 +1,7 @@
 """Exchange: batched reports, eager activities, the fused step, and lost answers."""
 
+from dataclasses import replace
+
 import pytest
 
 from assay_engine.app import queries
@@ -280,3 +282,26 @@ def test_a_request_of_the_wrong_shape_is_refused(world: World, request_fields: d
 def test_another_protocol_is_refused(world: World) -> None:
     with pytest.raises(InvalidError):
         world.exchange(protocol=2)
+
+
+def test_a_worker_that_died_while_it_waited_is_given_nothing(world: World) -> None:
+    world.start("a")
+    request = {"worker_id": "x1", "queue": "q", "room": {"workflows": 1}, "wait_secs": 20}
+    task = world.take()
+    world.commit(task, timer(1, 0.001), eager=0)
+
+    class Waiting:
+        """Time passes while the call waits, and its worker dies."""
+
+        def notify(self, slot: str) -> None: ...
+
+        def ticket(self, slots: object) -> int:
+            return 0
+
+        def wait(self, slots: object, ticket: int, timeout: float) -> bool:
+            world.pass_secs(timeout)
+            return False
+
+    engine = replace(world.engine, wakeups=Waiting())
+    assert exchange(engine, request, lambda: True)["workflow_tasks"] == []
+    assert len(exchange(engine, request, lambda: False)["workflow_tasks"]) == 1

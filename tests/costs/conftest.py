@@ -4,23 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from assay_devserver import data_dir
-from assay_devserver.dynoxide import Dynoxide, find_binary
-from tests.costs.metered import Metered, OwnClock, metered
+from tests.costs.metered import Metered, OwnClock, dynoxide, metered
 
 
 @pytest.fixture(scope="session")
 def endpoint() -> Iterator[str]:
-    """As `assay serve --memory` runs it: with the index that keeps writes as fast as the first."""
-    binary = find_binary()
-    if binary is None:
-        pytest.skip("no dynoxide binary: `make test` installs it where Node is present")
-    directory = data_dir.in_memory()
-    store = Dynoxide(binary, directory.database)
-    store.start()
-    yield store.endpoint
-    store.stop()
-    directory.release()
+    with dynoxide() as url:
+        yield url
 
 
 @pytest.fixture

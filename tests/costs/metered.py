@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
+import pytest
+
+from assay_devserver import data_dir
+from assay_devserver.dynoxide import Dynoxide, find_binary
 from assay_engine.app.engine import Engine, Memory, Options
 from assay_engine.app.ports import Clock
 from assay_engine.aws.blobs import FileBlobs
@@ -75,6 +79,23 @@ class Price:
     write_units: float
     read_units: float
     queries: float
+
+
+@contextmanager
+def dynoxide() -> Iterator[str]:
+    """A DynamoDB of our own, as `assay serve --memory` runs it: with the index that keeps its
+    thousandth write as fast as its first."""
+    binary = find_binary()
+    if binary is None:
+        pytest.skip("no dynoxide binary: `make test` installs it where Node is present")
+    directory = data_dir.in_memory()
+    store = Dynoxide(binary, directory.database)
+    store.start()
+    try:
+        yield store.endpoint
+    finally:
+        store.stop()
+        directory.release()
 
 
 @contextmanager

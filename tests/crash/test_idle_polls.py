@@ -5,7 +5,7 @@ import select
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,14 +28,14 @@ def api(url: str) -> Iterator[Api]:
         yield api
 
 
-def _wait_for_work(stack: ExitStack, url: str, number: int) -> socket.socket:
+def _wait_for_work(stack: ExitStack, url: str, queue: str, number: int) -> socket.socket:
     """Send an exchange that waits for a task, and do not read its answer."""
     address = urlsplit(url)
     body = json.dumps(
         {
             "protocol": 1,
-            "worker_id": f"waiting-{number}",
-            "queue": "crowded",
+            "worker_id": f"{queue}-{number}",
+            "queue": queue,
             "room": {"workflows": 1, "activities": 1},
             "wait_secs": 20,
         }
@@ -59,43 +59,42 @@ def _answer(connection: socket.socket) -> Any:
     return json.loads(text.partition(b"\r\n\r\n")[2])
 
 
-@pytest.fixture
-def waiting(url: str, api: Api) -> Iterator[list[socket.socket]]:
+@contextmanager
+def _waiting(url: str, api: Api, queue: str) -> Iterator[list[socket.socket]]:
     with ExitStack() as stack:
-        connections = [_wait_for_work(stack, url, number) for number in range(WAITING)]
-        # A worker is listed from its first exchange on.
-        until(lambda: len(api.get("/workers")) >= WAITING or None, "all of them are waiting")
+        connections = [_wait_for_work(stack, url, queue, number) for number in range(WAITING)]
+        until(lambda: _listed(api, queue) == WAITING or None, "all of them are waiting")
         yield connections
 
 
+def _listed(api: Api, queue: str) -> int:
+    """A worker is listed from its first exchange on."""
+    return sum(worker["task_queue"] == queue for worker in api.get("/workers"))
+
+
 def test_three_hundred_waiting_exchanges_keep_no_other_call_from_its_answer(
-    api: Api, waiting: list[socket.socket]
+    url: str, api: Api
 ) -> None:
-    begun = time.monotonic()
-    assert api.start("elsewhere", "Pay", "elsewhere").status_code == 201
-    poll = {"queue": "elsewhere", "worker_id": "somebody"}
-    task = api.post("/workflow-tasks/poll", poll).json()
-    took = time.monotonic() - begun
-    assert task["workflow_id"] == "elsewhere"
-    assert took < 1
-    assert _answered(waiting) == []
+    with _waiting(url, api, "quiet") as waiting:
+        begun = time.monotonic()
+        assert api.start("elsewhere", "Pay", "elsewhere").status_code == 201
+        poll = {"queue": "elsewhere", "worker_id": "somebody"}
+        task = api.post("/workflow-tasks/poll", poll).json()
+        took = time.monotonic() - begun
+        assert task["workflow_id"] == "elsewhere"
+        assert took < 1
+        assert _answered(waiting) == []
 
 
-def test_one_of_three_hundred_waiting_exchanges_is_given_a_run(
-    api: Api, waiting: list[socket.socket]
-) -> None:
-    begun = time.monotonic()
-    assert api.start("here", "Pay", "crowded").status_code == 201
-    (connection,) = until(lambda: _answered(waiting) or None, "somebody got it")
-    took = time.monotonic() - begun
-    (task,) = _answer(connection)["workflow_tasks"]
-    assert task["run"]["id"] == "here"
-    assert took < 2
-    # The others were woken for nothing, and are waiting again.
-    begun = time.monotonic()
-    assert api.start("elsewhere-2", "Pay", "elsewhere").status_code == 201
-    assert time.monotonic() - begun < 1
-    assert _answered(waiting) == [connection]
+def test_a_run_is_given_to_one_of_three_hundred_waiting_exchanges(url: str, api: Api) -> None:
+    with _waiting(url, api, "crowded") as waiting:
+        begun = time.monotonic()
+        assert api.start("here", "Pay", "crowded").status_code == 201
+        (connection,) = until(lambda: _answered(waiting) or None, "somebody got it")
+        took = time.monotonic() - begun
+        (task,) = _answer(connection)["workflow_tasks"]
+        assert task["run"]["id"] == "here"
+        assert took < 2
 
 
 def _answered(connections: list[socket.socket]) -> list[socket.socket]:

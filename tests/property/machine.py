@@ -40,6 +40,7 @@ class Machine:
     def __init__(self) -> None:
         self.delivered = 0
         self.closed = False
+        self._cancelled = False
         self.issued: deque[dict[str, Any]] = deque()
         self._program: Program = {}
         self._counts: dict[str, int] = {}
@@ -93,14 +94,19 @@ class Machine:
         return bool(self.issued) and self.issued[0]["type"] in _CLOSING[kind]
 
     def _match(self, kind: str, payload: Any) -> None:
-        type_, (theirs, ours) = _OWN[kind]
-        while self.issued and self.issued[0]["type"] == "WaitForSignal" != type_:
-            self.issued.popleft()  # awaited already: no event
-        if not self.issued:
-            raise ReplayError(f"history has {kind} {payload}, the program issues nothing")
-        command = self.issued.popleft()
-        if command["type"] != type_ or command[ours] != payload[theirs]:
-            raise ReplayError(f"history has {kind} {payload}, the program issues {command}")
+        def fits(command: dict[str, Any]) -> bool:
+            type_, (theirs, ours) = _OWN[kind]
+            return bool(command["type"] == type_ and command[ours] == payload[theirs])
+
+        # A wait may have left no event, or (sent by the legacy client) one more.
+        while self.issued and self.issued[0]["type"] == "WaitForSignal":
+            if fits(self.issued[0]):
+                break
+            self.issued.popleft()
+        if self.issued and fits(self.issued[0]):
+            self.issued.popleft()
+        elif kind != "WorkflowAwaitingSignal":
+            raise ReplayError(f"history has {kind} {payload}, the program issues {self.issued}")
 
     # -- the program -----------------------------------------------------------------------------
 
@@ -153,16 +159,15 @@ class Machine:
         return self._done[wait]
 
     def _cancel(self) -> None:
-        if self.closed:
+        if self.closed or self._cancelled:
             return
+        self._cancelled = True
         self._branches.clear()
-        if self._program["cleanup"] and "cancelled" not in self._program:
-            self._program = self._program | {"cancelled": True}
+        if self._program["cleanup"]:
             self._start(self._clean_up())
             return
-        if "cancelled" not in self._program:
-            self.closed = True
-            self.issued.append({"type": "CancelWorkflow"})
+        self.closed = True
+        self.issued.append({"type": "CancelWorkflow"})
 
     def _clean_up(self) -> Branch:
         yield self._activity(_CLEANING)

@@ -99,6 +99,23 @@ def test_an_event_in_a_list_has_its_payload_as_json_text(calls: Calls) -> None:
     ]
 
 
+def test_a_null_that_a_command_sent_is_not_the_lack_of_a_value(calls: Calls) -> None:
+    calls.start("sent")
+    calls.start("absent")
+    calls.claim()
+    calls.claim()
+    calls.command("sent", {"type": "CompleteWorkflow", "result": None})
+    calls.command("absent", {"type": "CompleteWorkflow"})
+    found = {
+        name: (
+            calls.get(f"/workflows/{name}/events").body[-1]["payload"],
+            calls.get(f"/workflows/{name}").body["result"],
+        )
+        for name in ("sent", "absent")
+    }
+    assert found == {"sent": ("null", "null"), "absent": (None, None)}
+
+
 def test_an_event_in_a_task_has_its_payload_nested(calls: Calls) -> None:
     calls.start("a", input={"b": 1})
     assert calls.claim() == {

@@ -25,9 +25,9 @@ from ..core.change import (
     Plus,
     Put,
 )
-from ..core.history import EventType
+from ..core.history import Event, EventType
 from ..core.values import Parcels
-from . import payloads
+from . import history, payloads
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 from .owed import hold_secs
@@ -146,10 +146,7 @@ def complete(engine: Engine, item: Activity, result: Any, at: float | None = Non
     stored = None if result is None else parcels.store(result, "result")
     payloads.put(engine, item.head_key, item.nonce, parcels)
     data = {"q": item.seq, **values.as_field(stored)}
-    won = _tell_run(engine, item, EventType.ACTIVITY_COMPLETED, data, at)
-    extra = () if stored is None else (Put(("result",), stored),)
-    _done(engine, item, states.COMPLETED, extra)
-    return won
+    return _tell_run(engine, item, Event(EventType.ACTIVITY_COMPLETED, at or engine.now(), data))
 
 
 def fail(
@@ -217,9 +214,7 @@ def fail_finally(engine: Engine, item: Activity, error: str) -> bool:
     payloads.put(engine, item.head_key, item.nonce, parcels)
     field = {"e": error} if stored.startswith("=") else {"r": stored}
     data = {"q": item.seq, **field, "f": item.attempt}
-    won = _tell_run(engine, item, EventType.ACTIVITY_FAILED, data, None)
-    _done(engine, item, states.FAILED, (Put(("error",), error[:1000]),))
-    return won
+    return _tell_run(engine, item, Event(EventType.ACTIVITY_FAILED, engine.now(), data))
 
 
 def heartbeat(
@@ -244,14 +239,24 @@ def _prolong(engine: Engine, item: Activity, extra: dict[str, Any]) -> Activity 
         silence = min(silence, engine.options.lease_secs)
     until = min(now + silence, (item.started_at or now) + policy.start_to_close_secs)
     puts = tuple(Put((name,), value) for name, value in extra.items())
-    change = Change(
-        when=(_RUNNING, Equals(("attempt",), item.attempt)),
-        do=(Put(("lease_until",), until), *puts, Plus(("version",), 1)),
-    )
-    try:
-        return engine.store.update(Activity, item.key, change)
-    except ConditionFailedError:
-        return None
+    found: Activity | None = item
+    while found is not None and found.attempt == item.attempt:
+        # Its finder may have pushed the key to the end of a longer silence than is granted now.
+        pull: tuple[Action, ...] = ()
+        if found.due is not None and found.due > until:
+            pull = (Put(("due",), until),)
+        key: Condition = Equals(("version",), found.version) if pull else AtMost(("due",), until)
+        change = Change(
+            when=(_RUNNING, Equals(("attempt",), item.attempt), key),
+            do=(Put(("lease_until",), until), *pull, *puts, Plus(("version",), 1)),
+        )
+        try:
+            return engine.store.update(Activity, item.key, change)
+        except ConditionFailedError as failed:
+            found = failed.image if isinstance(failed.image, Activity) else None
+            if found is not None and found.status_letter != states.RUNNING:
+                return None
+    return None
 
 
 def guard_of(seq: int, nonce: str) -> tuple[Condition, ...]:
@@ -266,24 +271,39 @@ def books(seq: int, event_seq: int | None) -> tuple[Action, ...]:
     return (Drop(("eager", str(seq))), Exclude(("queued",), frozenset({seq})), *paid)
 
 
-def _tell_run(
-    engine: Engine, item: Activity, kind: EventType, data: dict[str, Any], at: float | None
-) -> bool:
-    outcome = Inbound(
-        type=kind,
-        data=data,
+def _tell_run(engine: Engine, item: Activity, outcome: Event) -> bool:
+    """The head first, then the item: it says what history says, whoever was first there."""
+    told = Inbound(
+        type=outcome.type,
+        data=outcome.data,
         guard=guard_of(item.seq, item.nonce),
         also=books(item.seq, item.event_seq),
-        at=at,
+        at=outcome.at,
     )
+    won = True
     try:
-        append(engine, item.head_key, outcome)
-    except NotAppendedError:
-        return False
-    return True
+        append(engine, item.head_key, told)
+    except NotAppendedError as refused:
+        won = False
+        first = None
+        if refused.image is not None and refused.image.nonce == item.nonce:
+            first = history.find_outcome(engine, refused.image, item.seq)
+        # None: the run was closed before. The activity has ended all the same.
+        outcome = outcome if first is None else first.event
+    _done(engine, item, outcome)
+    return won
 
 
-def _done(engine: Engine, item: Activity, letter: str, extra: tuple[Action, ...]) -> None:
+def _done(engine: Engine, item: Activity, outcome: Event) -> None:
+    stored = values.from_field(outcome.data)
+    extra: tuple[Action, ...] = ()
+    if outcome.type is EventType.ACTIVITY_FAILED:
+        text = payloads.text(engine, item.head_key, item.nonce, stored)
+        error = outcome.data["e"] if text is None else values.parse(text)
+        extra = (Put(("error",), str(error)[:1000]),)
+    elif stored is not None:
+        extra = (Put(("result",), stored),)
+    letter = states.COMPLETED if outcome.type is EventType.ACTIVITY_COMPLETED else states.FAILED
     change = Change(
         when=(AnyOf((_RUNNING, Equals(("status_letter",), states.READY))),),
         do=(

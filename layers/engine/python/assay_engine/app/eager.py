@@ -7,7 +7,17 @@ from typing import Any
 from ..core import history as log
 from ..core import ids, retry
 from ..core.activity import Activity
-from ..core.change import Change, Equals, Exists, Plus, Put
+from ..core.change import (
+    Action,
+    Change,
+    Condition,
+    Equals,
+    Exists,
+    Missing,
+    Plus,
+    Put,
+    look_up,
+)
 from ..core.draft import Draft
 from ..core.errors import BusyError, InvalidError, StaleError
 from ..core.keys import Key
@@ -115,41 +125,30 @@ def _write(engine: Engine, draft: Draft) -> Head | None:
 
 
 def heartbeat(engine: Engine, key: Key, nonce: str, sign: Sign) -> Head:
-    """The worker is alive: the line lives for another lease."""
+    """The worker is alive: the line lives for another lease, or for the shorter heartbeat
+    time-out it was given, which is in the line."""
     line = ("eager", str(sign.seq))
-    until = engine.now() + engine.options.lease_secs
-    puts = [Put((*line, "x"), until)]
+    mine: tuple[Condition, ...] = (
+        Exists(("open",)),
+        Equals(("nonce",), nonce),
+        Equals((*line, "a"), sign.attempt),
+        Equals((*line, "w"), sign.worker),
+    )
+    puts: tuple[Action, ...] = ()
     if sign.details is not None:
         parcels = Parcels()
-        puts.append(Put((*line, "d"), parcels.store(sign.details, "details")))
+        puts = (Put((*line, "d"), parcels.store(sign.details, "details")),)
         payloads.put(engine, key, nonce, parcels)
-    change = Change(
-        when=(
-            Exists(("open",)),
-            Equals(("nonce",), nonce),
-            Equals((*line, "a"), sign.attempt),
-            Equals((*line, "w"), sign.worker),
-        ),
-        do=(*puts, Plus(("version",), 1)),
-    )
-    try:
-        head = engine.store.update(Head, key, change)
-    except ConditionFailedError:
-        raise StaleError("this attempt is no longer this worker's") from None
-    hold = head.eager[str(sign.seq)].get("h")
-    if hold is not None and hold < engine.options.lease_secs:
-        return _shorten(engine, head, sign, until - engine.options.lease_secs + hold)
-    return head
-
-
-def _shorten(engine: Engine, head: Head, sign: Sign, until: float) -> Head:
-    """An activity with a heartbeat time-out of its own, shorter than the lease."""
-    line = ("eager", str(sign.seq))
-    change = Change(
-        when=(Exists(("open",)), Equals((*line, "a"), sign.attempt)),
-        do=(Put((*line, "x"), until), Plus(("version",), 1)),
-    )
-    try:
-        return engine.store.update(Head, head.key, change)
-    except ConditionFailedError:
-        return head
+    hold = engine.options.lease_secs
+    rule: Condition = Missing((*line, "h"))
+    for _ in range(2):
+        until = Put((*line, "x"), engine.now() + hold)
+        change = Change(when=(*mine, rule), do=(until, *puts, Plus(("version",), 1)))
+        try:
+            return engine.store.update(Head, key, change)
+        except ConditionFailedError as failed:
+            found = look_up(failed.image, (*line, "h"))
+            if found is None:
+                break
+            hold, rule = found, Equals((*line, "h"), found)
+    raise StaleError("this attempt is no longer this worker's")

@@ -1,6 +1,6 @@
 """A worker's whole conversation in one request: reports first, then tasks, then waiting."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,10 @@ class Tasks:
         return bool(self.workflows or self.activities)
 
 
-def exchange(engine: Engine, request: Mapping[str, Any]) -> dict[str, Any]:
+def exchange(
+    engine: Engine, request: Mapping[str, Any], caller_gone: Callable[[], bool] = lambda: False
+) -> dict[str, Any]:
+    """`caller_gone`: a worker that died while it waited must not be given a task."""
     if request.get("protocol", PROTOCOL) != PROTOCOL:
         raise InvalidError(f"this engine speaks protocol {PROTOCOL}", code="unknown_protocol")
     sender = _sender(request)
@@ -52,7 +55,8 @@ def exchange(engine: Engine, request: Mapping[str, Any]) -> dict[str, Any]:
     answers = [reports.answer(engine, raw, sender) for raw in raw_reports]
     tasks = Tasks(workflows=[], activities=[])
     if wanted is not None:
-        tasks = _take(engine, sender, wanted, patient=not raw_reports)
+        gone = None if raw_reports else caller_gone
+        tasks = _take(engine, sender, wanted, gone)
     return {
         "protocol": PROTOCOL,
         "reports": [answer for answer in answers if answer is not None],
@@ -144,8 +148,10 @@ def _cached(request: Mapping[str, Any]) -> dict[tuple[str, str, str], int]:
     return found
 
 
-def _take(engine: Engine, sender: Sender, wanted: Wanted, *, patient: bool) -> Tasks:
-    """What is ready; if nothing is and nothing was reported, wait for it."""
+def _take(
+    engine: Engine, sender: Sender, wanted: Wanted, gone: Callable[[], bool] | None
+) -> Tasks:
+    """What is ready; if nothing is and the caller has time (`gone` is given), wait for it."""
     runs = queues.slots(engine, wanted.queue, keys.WORKFLOWS, sender.namespace)
     items = queues.slots(engine, wanted.queue, keys.ACTIVITIES, sender.namespace)
     slots = runs * bool(wanted.workflows) + items * bool(wanted.activities)
@@ -154,12 +160,14 @@ def _take(engine: Engine, sender: Sender, wanted: Wanted, *, patient: bool) -> T
         ticket = engine.wakeups.ticket(slots)
         tasks = _look(engine, sender, wanted, (runs, items))
         now = engine.now()
-        if tasks or not patient or now >= until:
+        if tasks or gone is None or now >= until:
             return tasks
         moment = until if tasks.next_due is None else min(until, tasks.next_due)
         if engine.options.shared:
             moment = min(moment, now + LOOK_AGAIN_SECS)
         engine.wakeups.wait(slots, ticket, max(moment - now, 0.001))
+        if gone():
+            return tasks
 
 
 def _look(

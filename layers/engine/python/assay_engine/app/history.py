@@ -3,7 +3,8 @@
 from ..core import keys, limits, values
 from ..core.change import Change, DropFirst, Equals, Plus
 from ..core.errors import BusyError
-from ..core.history import Event, EventType, Numbered, size, unpack
+from ..core.history import OUTCOMES, Event, EventType, Numbered, size, unpack
+from ..core.render import shipped
 from ..core.run import Chunk, Head, Record
 from . import payloads
 from .engine import Engine
@@ -79,6 +80,15 @@ def _last_schedule(events: list[Numbered], seq: int) -> Numbered | None:
     for numbered in reversed(events):
         event = numbered.event
         if event.type is EventType.ACTIVITY_SCHEDULED and event.data["q"] == seq:
+            return numbered
+    return None
+
+
+def find_outcome(engine: Engine, head: Head, seq: int) -> Numbered | None:
+    """The outcome of the activity with this seq; one that a retry has undone is none."""
+    for numbered in reversed(shipped(load(engine, head))):
+        event = numbered.event
+        if event.type in OUTCOMES and event.data["q"] == seq:
             return numbered
     return None
 

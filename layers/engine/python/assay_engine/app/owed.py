@@ -59,8 +59,9 @@ def pay(engine: Engine, head: Head) -> frozenset[int]:
 
 
 def hold_secs(policy: Policy) -> float:
-    """How long a legacy worker may be silent: its heartbeat time-out, or start-to-close."""
-    return policy.heartbeat_timeout_secs or policy.start_to_close_secs
+    """How long a legacy worker may be silent: its heartbeat time-out, never past start-to-close."""
+    silence = policy.heartbeat_timeout_secs or policy.start_to_close_secs
+    return min(silence, policy.start_to_close_secs)
 
 
 def activity_item(

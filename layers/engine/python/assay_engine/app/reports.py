@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import keys, limits
-from ..core.activity import ActivityStatus
 from ..core.commands import read_all
 from ..core.commit import Step
 from ..core.decide import Batch
@@ -15,7 +14,7 @@ from ..core.history import EventType
 from ..core.keys import Key
 from ..core.run import Head
 from ..core.values import Parcels
-from . import activities, claims, commits, dispatch, eager, marks, payloads, steps
+from . import activities, claims, commits, dispatch, eager, history, marks, payloads, steps
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 
@@ -168,9 +167,8 @@ def _completed(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]
         return _fused(engine, report, sender, (EventType.ACTIVITY_COMPLETED, data))
     item = eager.item_of(engine, report.key, report.nonce, seq, report.raw.get("activity_id"))
     if item is not None:
-        won = activities.complete(engine, item, result, _at(engine, report))
-        if not won and item.status != ActivityStatus.COMPLETED:
-            raise StaleError("another outcome of this activity was first")
+        if not activities.complete(engine, item, result, _at(engine, report)):
+            _kept(engine, report, engine.store.get(Head, report.key))
         return {}
     data = {"q": seq, **_value(engine, report, result)}
     return _keep(engine, report, EventType.ACTIVITY_COMPLETED, data)
@@ -188,9 +186,19 @@ def _keep(engine: Engine, report: Report, kind: EventType, data: dict[str, Any])
     )
     try:
         head = append(engine, report.key, outcome)
-    except NotAppendedError:
-        raise StaleError("another outcome of this activity was first") from None
+    except NotAppendedError as refused:
+        _kept(engine, report, refused.image)
+        return {}
     return {"version": head.length}
+
+
+def _kept(engine: Engine, report: Report, head: Head | None) -> None:
+    """Nothing was added: fine if it was there before, by an earlier sending or attempt."""
+    found = None
+    if head is not None and head.nonce == report.nonce:
+        found = history.find_outcome(engine, head, report.whole("seq"))
+    if found is None or found.event.type is not EventType.ACTIVITY_COMPLETED:
+        raise StaleError("another outcome of this activity was first")
 
 
 def _value(engine: Engine, report: Report, value: Any) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def _apply(draft: Draft, command: Command, batch: Batch, outcome: Outcome) -> No
         case ScheduleTimer():
             _timer(draft, command, batch)
         case WaitForSignal():
-            _wait(draft, command)
+            _wait(draft, command, batch)
         case StartChildWorkflow():
             _child(draft, command, batch)
         case RecordSideEffect() | UpsertSearchAttributes() | RecordSnapshot():
@@ -165,9 +165,11 @@ def _timer(draft: Draft, command: ScheduleTimer, batch: Batch) -> None:
         draft.put("timers", str(command.seq), value=fire_at)
 
 
-def _wait(draft: Draft, command: WaitForSignal) -> None:
+def _wait(draft: Draft, command: WaitForSignal, batch: Batch) -> None:
+    """The legacy client sends its wait again at every wake. Others send each once, and count
+    one event for each: only so can they tell that something else has landed."""
     mark = ids.short_hash(command.name)
-    if draft.get("awaited", mark):
+    if batch.legacy and draft.get("awaited", mark):
         return
     draft.put("awaited", mark, value=1)
     timer = {} if command.timer_seq is None else {"q": command.timer_seq}

@@ -52,7 +52,7 @@ class Api(APIGatewayHttpResolver):
         proxy = APIGatewayProxyEventV2(dict(event))
         method = proxy.http_method.upper()
         try:
-            response = self._answer(proxy, method)
+            response = self._answer(proxy, method, context)
         except Exception as error:  # noqa: BLE001 - the boundary: whatever it is becomes an answer
             response = errors.answer(error)
         if method == "HEAD":
@@ -60,13 +60,13 @@ class Api(APIGatewayHttpResolver):
         builder: ResponseBuilder[APIGatewayProxyEventV2] = ResponseBuilder(response)
         return builder.build(proxy)
 
-    def _answer(self, proxy: APIGatewayProxyEventV2, method: str) -> Response[str]:
+    def _answer(self, proxy: APIGatewayProxyEventV2, method: str, context: Any) -> Response[str]:
         methods, ids = self._match(proxy.path)
         route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
             allow = ",".join(_allowed(methods))
             raise errors.MethodError(f"{method} is not allowed here, {allow} is", allow=allow)
-        response: Response[str] = route.func(Request(self.engine(), proxy), **ids)
+        response: Response[str] = route.func(Request(self.engine(), proxy, context), **ids)
         return response
 
     def _match(self, path: str) -> tuple[Methods, dict[str, str]]:

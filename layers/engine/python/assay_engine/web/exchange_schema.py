@@ -48,6 +48,9 @@ class Report(Part, kw_only=True):
     eager: int | UnsetType = UNSET
     seq: int | UnsetType = UNSET
     attempt: int | UnsetType = UNSET
+    activity_id: Annotated[
+        int | UnsetType, Meta(description="Of an activity that did not come eagerly")
+    ] = UNSET
     result: Any = UNSET
     error: str | UnsetType = UNSET
     retryable: bool | UnsetType = UNSET
@@ -84,7 +87,9 @@ class ExchangeRequest(Part, kw_only=True):
 
 class ExchangeActivityTask(Part, kw_only=True):
     run: RunName
-    workflow_type: str
+    workflow_type: Annotated[
+        str | None, Meta(description="Null if the activity did not come eagerly")
+    ]
     activity_id: int
     seq: int
     attempt: int

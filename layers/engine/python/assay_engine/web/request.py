@@ -32,10 +32,18 @@ def integer(text: str, what: str, allowed: range = INT64) -> int:
 class Request:
     """A request while it is answered. Routes get it as their first argument."""
 
-    def __init__(self, engine: Engine, event: APIGatewayProxyEventV2) -> None:
+    def __init__(
+        self, engine: Engine, event: APIGatewayProxyEventV2, context: object = None
+    ) -> None:
         self.engine = engine
         self._event = event
+        self._context = context
         self._pairs: list[tuple[str, str]] | None = None
+
+    def caller_gone(self) -> bool:
+        """Whether nobody reads the answer any more; `assay serve` can tell, Lambda cannot."""
+        gone = getattr(self._context, "caller_gone", None)
+        return bool(gone()) if callable(gone) else False
 
     def query(self, name: str) -> str | None:
         """A query parameter; unknown ones are never asked for, so they are ignored."""

@@ -18,7 +18,7 @@ router = new_router()
 
 @router.post("/workers/exchange")
 def exchange(request: Request) -> Answer:
-    return answers.ok(exchange_use_case(request.engine, request.body_object()))
+    return answers.ok(exchange_use_case(request.engine, request.body_object(), request.caller_gone))
 
 
 @router.post("/workers/register")
