@@ -1,9 +1,12 @@
 """Children, cancel, terminate, continue-as-new: what a run does to others, and its end."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from assay_engine.app import queries, runs
-from assay_engine.core.errors import ConflictError, NotFoundError
+from assay_engine.core.errors import BusyError, ConflictError, NotFoundError
 from tests.app.world import CANCEL, COMPLETE, FAIL, World, child, schedule, timer, wait
 
 
@@ -47,9 +50,41 @@ def test_a_child_that_ends_badly_fails_in_its_parent(world: World, end, error: s
     assert world.poll() is not None
 
 
-def test_a_notice_the_stream_lost_is_found_by_the_hourly_look(world: World) -> None:
-    with_child(world)
+class BusyParent:
+    """A store in which one run cannot be written for a while."""
+
+    def __init__(self, world: World, run_id: str) -> None:
+        self._store = world.store
+        self._key = world.head(run_id).key
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def update(self, kind: Any, key: Any, change: Any) -> Any:
+        if key == self._key:
+            raise BusyError("throttled")
+        return self._store.update(kind, key, change)
+
+
+def close_kid_while_parent_is_busy(world: World) -> None:
+    engine = world.engine
+    world.engine = replace(engine, store=BusyParent(world, "par"))
     kid_turn(world, COMPLETE)
+    world.engine = engine
+    assert world.events("par") == ["WorkflowStarted", "ChildWorkflowStarted"]
+
+
+def test_a_busy_parent_does_not_fail_the_close_and_hears_by_the_stream(world: World) -> None:
+    with_child(world)
+    close_kid_while_parent_is_busy(world)
+    assert world.status("kid") == "COMPLETED"
+    world.stream("kid")
+    assert world.events("par")[-1] == "ChildWorkflowCompleted"
+
+
+def test_a_notice_that_was_lost_is_found_by_the_hourly_look(world: World) -> None:
+    with_child(world)
+    close_kid_while_parent_is_busy(world)
     world.pass_secs(3601)
     task = world.poll()
     assert task is not None

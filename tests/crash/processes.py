@@ -16,7 +16,6 @@ import httpx
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECS = 60.0
 _LISTENING = re.compile(r"assay serve: listening on (http://\S+)")
-_LEASE_SECS = "1"
 
 T = TypeVar("T")
 
@@ -31,11 +30,12 @@ def until(look: Callable[[], T | None], what: str, patience: float = PATIENCE_SE
 
 
 class Serve:
-    """`assay serve` with a lease of one second. Started again, it has the same address."""
+    """`assay serve`. Started again, it has the same address."""
 
-    def __init__(self, log: Path, *options: str) -> None:
+    def __init__(self, log: Path, *options: str, lease_secs: float) -> None:
         self._log = log
         self._options = options
+        self._lease_secs = lease_secs
         self._port = 0
         self._process: subprocess.Popen[str] | None = None
         self.url = ""
@@ -45,7 +45,7 @@ class Serve:
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 [*command, *self._options],
-                env={**os.environ, "ASSAY_WF_DISPATCH_TIMEOUT_SECS": _LEASE_SECS},
+                env={**os.environ, "ASSAY_WF_DISPATCH_TIMEOUT_SECS": str(self._lease_secs)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -71,8 +71,8 @@ class Serve:
 
 
 @contextmanager
-def serving(log: Path, *options: str) -> Iterator[Serve]:
-    serve = Serve(log, *options).start()
+def serving(log: Path, *options: str, lease_secs: float = 30.0) -> Iterator[Serve]:
+    serve = Serve(log, *options, lease_secs=lease_secs).start()
     try:
         yield serve
     finally:

@@ -11,7 +11,8 @@ from tests.crash.processes import Api, WorkerProcess, calling, serving, until, w
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(tmp_path_factory.mktemp("engine") / "log", "--memory") as serve:
+    log = tmp_path_factory.mktemp("engine") / "log"
+    with serving(log, "--memory", lease_secs=2.0) as serve:
         yield serve.url
 
 

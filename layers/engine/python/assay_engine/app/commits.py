@@ -167,8 +167,7 @@ def settle_debts(engine: Engine, before: Head, after: Head) -> Head:
     if before.snapshot is not None and before.snapshot != after.snapshot:
         _delete_snapshot(engine, before)
     if not after.is_open:
-        if after.due is not None:
-            ending.finish(engine, after)
+        ending.after_close(engine, after)
         return after
     if after.owed:
         after = _pay(engine, after)

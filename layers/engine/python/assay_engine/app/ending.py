@@ -28,7 +28,7 @@ from ..core.history import EventType
 from ..core.keys import Key
 from ..core.run import Head, Status
 from ..core.settle import close_for_good
-from . import history, owed, payloads
+from . import children, history, owed, payloads
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 from .ports import ConditionFailedError
@@ -96,9 +96,17 @@ def _close(engine: Engine, draft: Draft, status: Status) -> Head | None:
         closed = engine.store.update(Head, head.key, Change(when=when, do=draft.finish()))
     except ConditionFailedError:
         return None
-    if closed.due is not None:
-        finish(engine, closed)
+    after_close(engine, closed)
     return closed
+
+
+def after_close(engine: Engine, head: Head) -> None:
+    """The parent is told at once, as far as that works (the stream tells it again), and what
+    the run still owes is paid."""
+    with suppress(BusyError):
+        children.notify_parent(engine, head)
+    if head.due is not None:
+        finish(engine, head)
 
 
 def finish(engine: Engine, head: Head) -> None:

@@ -96,8 +96,8 @@ def _write(
     settled = engine.store.update(Head, draft.head.key, Change(when=when, do=do))
     if settled.lease_token is None:
         engine.memory.let_go(settled.key)
-    if settled.cleanup:
-        ending.finish(engine, settled)
+    if not settled.is_open:
+        ending.after_close(engine, settled)
     return settled
 
 
