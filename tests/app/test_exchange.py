@@ -295,6 +295,8 @@ def test_a_worker_that_died_while_it_waited_is_given_nothing(world: World) -> No
 
         def notify(self, slot: str) -> None: ...
 
+        def pass_on(self, slots: object) -> None: ...
+
         def ticket(self, slots: object) -> int:
             return 0
 

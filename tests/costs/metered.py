@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 import pytest
@@ -47,6 +47,10 @@ class Metered:
         clock = self.engine.clock
         assert isinstance(clock, OwnClock)
         return clock
+
+    def elsewhere(self) -> "Metered":
+        """The same table as another process sees it, which remembers nothing of this one."""
+        return Metered(engine=replace(self.engine, memory=Memory()), meter=self.meter)
 
     @contextmanager
     def measured(self) -> Iterator["Spent"]:

@@ -5,6 +5,7 @@ They think nothing themselves; the test says which commands follow.
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import uuid4
 
 from assay_engine.app import exchange, runs, tasks, workers
 from assay_engine.app.engine import Engine
@@ -47,7 +48,6 @@ class ExchangeWorker:
     def __init__(self, table: Metered, name: str = "host-4711-5f3a9c1e") -> None:
         self._table = table
         self._name = name
-        self._reports = 0
 
     def exchange(self, **fields: Any) -> dict[str, Any]:
         who = {"protocol": 1, "worker_id": self._name, "namespace": "main", "queue": QUEUE}
@@ -69,10 +69,7 @@ class ExchangeWorker:
         return list(self.exchange(room={"workflows": 0, "activities": room})["activity_tasks"])
 
     def report(self, kind: str, task: Task, **fields: Any) -> dict[str, Any]:
-        self._reports += 1
-        # As long as the SDK's, a random one of 32 digits.
-        name = f"{self._reports:032d}"
-        report = {"id": name, "kind": kind, "run": task["run"], **fields}
+        report = {"id": uuid4().hex, "kind": kind, "run": task["run"], **fields}
         (answer,) = self.exchange(reports=[report])["reports"]
         return dict(answer)
 
@@ -80,7 +77,7 @@ class ExchangeWorker:
         return self.report("commands", task, lease=task["lease"], commands=commands, eager=eager)
 
     def complete(self, task: Task, **fields: Any) -> dict[str, Any]:
-        at = round(self._table.clock.now(), 6)
+        at = round(self._table.engine.now(), 6)
         named = {"seq": task["seq"], "attempt": task["attempt"], "at": at}
         if not task["eager"]:
             named["activity_id"] = task["activity_id"]

@@ -42,6 +42,9 @@ class NoWaiting:
     def notify(self, slot: str) -> None:
         pass
 
+    def pass_on(self, slots: Sequence[str]) -> None:
+        pass
+
     def ticket(self, slots: Sequence[str]) -> int:
         return 0
 

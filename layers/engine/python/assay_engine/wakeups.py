@@ -9,20 +9,32 @@ from threading import Event, Lock
 
 
 class LocalWakeups:
-    """For one process that serves the table. A waiter is woken only by its own slots."""
+    """For one process that serves the table. A notification wakes one waiter, not all of them;
+    one that could take nothing passes it on to the next that has not looked since."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._count = 0
         self._last: dict[str, int] = {}
-        self._waiting: dict[str, set[Event]] = {}
+        self._waiting: dict[str, dict[Event, int]] = {}
+        """Slot -> waiters in the order of their coming, each with its ticket."""
 
     def notify(self, slot: str) -> None:
         with self._lock:
             self._count += 1
             self._last[slot] = self._count
-            for waiter in self._waiting.get(slot, ()):
+            self._wake_one(slot)
+
+    def pass_on(self, slots: Sequence[str]) -> None:
+        with self._lock:
+            for slot in slots:
+                self._wake_one(slot)
+
+    def _wake_one(self, slot: str) -> None:
+        for waiter, ticket in self._waiting.get(slot, {}).items():
+            if ticket < self._last.get(slot, 0) and not waiter.is_set():
                 waiter.set()
+                return
 
     def ticket(self, slots: Sequence[str]) -> int:
         with self._lock:
@@ -34,25 +46,24 @@ class LocalWakeups:
             if any(self._last.get(slot, 0) > ticket for slot in slots):
                 return True
             for slot in slots:
-                self._waiting.setdefault(slot, set()).add(waiter)
-        try:
-            return waiter.wait(timeout)
-        finally:
-            with self._lock:
-                for slot in slots:
-                    self._forget(slot, waiter)
-
-    def _forget(self, slot: str, waiter: Event) -> None:
-        waiting = self._waiting[slot]
-        waiting.discard(waiter)
-        if not waiting:
-            del self._waiting[slot]
+                self._waiting.setdefault(slot, {})[waiter] = ticket
+        waiter.wait(timeout)
+        with self._lock:
+            for slot in slots:
+                self._waiting[slot].pop(waiter)
+                if not self._waiting[slot]:
+                    del self._waiting[slot]
+        # Asked last: it may have been chosen in the very moment its time was up.
+        return waiter.is_set()
 
 
 class SleepingWakeups:
     """Where nobody can tell: wait a little, then look again."""
 
     def notify(self, slot: str) -> None:
+        pass
+
+    def pass_on(self, slots: Sequence[str]) -> None:
         pass
 
     def ticket(self, slots: Sequence[str]) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import ids, keys, limits, values
-from ..core.errors import InvalidError, ShapeError
+from ..core.errors import AssayError, InvalidError, ShapeError
 from ..core.keys import Key
 from ..core.run import Head
 from . import claims, dispatch, polling, queues, reports, workers
@@ -156,17 +156,25 @@ def _take(
     items = queues.slots(engine, wanted.queue, keys.ACTIVITIES, sender.namespace)
     slots = runs * bool(wanted.workflows) + items * bool(wanted.activities)
     until = engine.now() + min(wanted.wait_secs, engine.options.max_wait_secs)
+    woken = False
     while True:
         ticket = engine.wakeups.ticket(slots)
-        tasks = _look(engine, sender, wanted, (runs, items))
+        try:
+            tasks = _look(engine, sender, wanted, (runs, items))
+        except AssayError:
+            engine.wakeups.pass_on(slots)
+            raise
+        if woken and not tasks:
+            engine.wakeups.pass_on(slots)
         now = engine.now()
         if tasks or gone is None or now >= until:
             return tasks
         moment = until if tasks.next_due is None else min(until, tasks.next_due)
         if engine.options.shared:
             moment = min(moment, now + LOOK_AGAIN_SECS)
-        engine.wakeups.wait(slots, ticket, max(moment - now, 0.001))
+        woken = engine.wakeups.wait(slots, ticket, max(moment - now, 0.001))
         if gone():
+            engine.wakeups.pass_on(slots)
             return tasks
 
 

@@ -130,7 +130,11 @@ class Wakeups(Protocol):
         ...
 
     def wait(self, slots: Sequence[str], ticket: int, timeout: float) -> bool:
-        """Until one of `slots` was notified since `ticket`, or `timeout` seconds."""
+        """Until this waiter is woken for one of `slots`, or `timeout` seconds."""
+        ...
+
+    def pass_on(self, slots: Sequence[str]) -> None:
+        """A woken waiter could take nothing: wake the next, if there is one."""
         ...
 
 
