@@ -1,8 +1,7 @@
 """Reads golden-differences.txt: what we answer otherwise than the original, and who wants it.
 
 A line is `recording | entry | reason`. The recording is `version/file`, or `both/file`; a reason
-quotes the sentence that wants it so (CONTRACT: "…"), or names the issue it is due with. A line
-that ends in `(at times)` need not differ: it depends on how fast the stream is.
+quotes the sentence that wants it so (CONTRACT: "…"), or names the issue it is due with.
 """
 
 import re
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from tests.conformance.places import DIFFERENCES, VERSIONS
 
 QUOTED = re.compile(r'(CONTRACT|DESIGN|PROTOCOL|ISSUE): "(.+)"')
-AT_TIMES = "(at times)"
 DUE = re.compile(r'due with "(.+)"')
 
 
@@ -20,7 +18,6 @@ class Difference:
     recordings: tuple[str, ...]
     entry: str
     reason: str
-    always: bool
 
 
 def read() -> list[Difference]:
@@ -33,11 +30,10 @@ def _difference(line: str) -> Difference:
     version, file = recording.split("/")
     versions = VERSIONS if version == "both" else (version,)
     recordings = tuple(f"{one}/{file}" for one in versions)
-    always = not reason.endswith(AT_TIMES)
-    return Difference(recordings, entry, reason.removesuffix(AT_TIMES).strip(), always)
+    return Difference(recordings, entry, reason)
 
 
-def listed(version: str, file: str) -> dict[str, bool]:
-    """The entries that may differ, and whether they have to."""
+def listed(version: str, file: str) -> set[str]:
+    """The entries that differ."""
     recording = f"{version}/{file}"
-    return {one.entry: one.always for one in read() if recording in one.recordings}
+    return {one.entry for one in read() if recording in one.recordings}

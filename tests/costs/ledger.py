@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +14,8 @@ BOOK = Path(__file__).resolve().parents[2] / ".cache" / "costs.json"
 def state(what: str, price: Price | dict[str, float]) -> None:
     """Print a figure and keep it; tests of several processes may do so at once."""
     figures = asdict(price) if isinstance(price, Price) else price
-    print(f"{what}: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
+    told = ", ".join(f"{name} {value}" for name, value in figures.items())
+    sys.stdout.write(f"{what}: {told}\n")
     BOOK.parent.mkdir(exist_ok=True)
     with BOOK.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -8,7 +8,7 @@ from assay_engine.core.history import EventType
 from assay_engine.core.run import Head, Status
 from tests.costs import ledger
 from tests.costs.metered import Metered
-from tests.costs.workers import COMPLETE, ExchangeWorker, LegacyWorker, start, step
+from tests.costs.workers import COMPLETE, Command, ExchangeWorker, LegacyWorker, start, step
 
 # What the SDK has room for at once.
 ROOM = 20
@@ -65,8 +65,8 @@ def test_a_lua_client_that_sends_its_open_batch_at_every_wake_schedules_nothing_
     assert _outcomes(table) == list(range(1, 51))
 
 
-def _batch(count: int) -> list[dict[str, object]]:
-    return [dict(step(seq)) for seq in range(1, count + 1)]
+def _batch(count: int) -> list[Command]:
+    return [step(seq) for seq in range(1, count + 1)]
 
 
 def _outcomes(table: Metered) -> list[int]:

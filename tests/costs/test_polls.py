@@ -63,7 +63,7 @@ class _RawTable:
 
     def put(self, items: Iterable[Item]) -> None:
         puts = ({"PutRequest": {"Item": item}} for item in items)
-        while batch := list(islice(puts, 25)):
+        while batch := list[Any](islice(puts, 25)):
             answer = self._client.batch_write_item(RequestItems={self._name: batch})
             assert answer["UnprocessedItems"] == {}
 

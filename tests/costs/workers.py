@@ -111,7 +111,9 @@ def grown(table: Metered, worker: ExchangeWorker, run_id: str, events: int) -> T
     task = worker.take_workflow()
     for first in range(1, events + 1, 2000):
         seqs = range(first, min(first + 2000, events + 1))
-        effects = [{"type": "RecordSideEffect", "seq": seq, "name": "id", "value": seq} for seq in seqs]
+        effects = [
+            {"type": "RecordSideEffect", "seq": seq, "name": "id", "value": seq} for seq in seqs
+        ]
         version = worker.commit(task, effects)["version"]
         signal(table.engine, run_id, "go_on")
         task = worker.take_workflow(cached=[{"run": task["run"], "seq": version}])

@@ -74,7 +74,7 @@ def _start(api: Api, run: str) -> str:
 
 
 def _wait_for_hang(worker: WorkerProcess) -> None:
-    until(lambda: worker.lines()[-1:] and worker.lines()[-1][0] == "hangs" or None, "hanging")
+    until(lambda: "hangs" in [line[0] for line in worker.lines()] or None, "it hangs")
 
 
 def _counts(api: Api, run: str) -> dict[str, int]:

@@ -103,9 +103,7 @@ class ExchangeRacer:
         return answer
 
     def _attempt(self, activity: Task) -> None:
-        self._witness.attempts_activity(
-            activity["run"]["id"], activity["seq"], activity["attempt"]
-        )
+        self._witness.attempts_activity(activity["run"]["id"], activity["seq"], activity["attempt"])
 
 
 def _accepted(answer: dict[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,10 @@
 from typing import Any
 
 from assay_engine.core import activity as states
-from assay_engine.core import history as history_of
 from assay_engine.core import keys, values
-from assay_engine.core.history import EventType, Numbered
-from assay_engine.core.render import Renderer
-from assay_engine.core.run import Chunk, Head, Payload, Record
+from assay_engine.core.history import Event, EventType, Numbered
+from assay_engine.core.render import Renderer, shipped
+from assay_engine.core.run import Chunk, Head, Record
 from tests.property import programs
 from tests.property.clients import program_of
 from tests.property.machine import Machine
@@ -51,23 +50,16 @@ def _events(world: World, head: Head) -> list[dict[str, Any]]:
     renderer = Renderer(head.nonce)
     log = world.witness.logs[head.key, head.nonce]
     shown = []
-    for seq, event in enumerate(log.events, start=1):
+    for each in shipped(Numbered(n, event) for n, event in enumerate(log.events, start=1)):
+        seq, event = each.seq, each.event
         data = dict(event.data)
         if seq == 1:
             data["v"] = program_of(world, head)
         if "r" in data:
-            data["v"] = _payload(world, head, str(data.pop("r")))
-        numbered = Numbered(seq, history_of.Event(event.type, event.at, data))
-        shown.append(
-            {"seq": seq, "event_type": event.type, "payload": renderer.payload(numbered)}
-        )
+            data["v"] = world.value(head, str(data.pop("r")))
+        numbered = Numbered(seq, Event(event.type, event.at, data))
+        shown.append({"seq": seq, "event_type": event.type, "payload": renderer.payload(numbered)})
     return shown
-
-
-def _payload(world: World, head: Head, name: str) -> Any:
-    payload = world.witness.get(Payload, keys.payload(head.key, head.nonce, name))
-    assert payload is not None, f"{head.id} names a payload that is not there"
-    return values.parse(payload.text)
 
 
 def _history_is_what_the_program_does(world: World, head: Head) -> None:
@@ -101,7 +93,8 @@ def _ends_as_its_program_does(world: World, head: Head) -> None:
         target = world.witness.get(Head, keys.head(head.namespace, head.continued_to))
         assert target is not None, f"{head.id} continues as nothing"
         return
-    status, value = programs.expected(program_of(world, head))
+    retried = world.ledger.retries(head.nonce) > 0
+    status, value = programs.expected(program_of(world, head), retried=retried)
     last = _events(world, head)[-1]["payload"]
     found = last["error"] if status == "FAILED" and last else last
     assert (str(head.status), found) == (status, value)
@@ -117,11 +110,9 @@ def _owes_nothing(world: World, head: Head) -> None:
     wanted: dict[str, Any] = {}
     for event in log.events:
         if event.type is EventType.ATTRIBUTES_UPSERTED:
-            wanted |= event.data["v"]
+            wanted |= world.value(head, str(values.from_field(event.data)))
     stored = record.search_attributes
-    merged = values.parse(stored[1:]) if stored and values.inline(stored) else {}
-    if stored and not values.inline(stored):
-        merged = _payload(world, head, stored)
+    merged = world.value(head, stored) if stored else {}
     assert wanted.items() <= merged.items(), f"attributes of {head.id} were never merged"
 
 
@@ -134,7 +125,10 @@ def _parent_has_heard(world: World, head: Head) -> None:
 
 
 def _items_agree_with_history(world: World) -> None:
-    outcomes = {states.COMPLETED: EventType.ACTIVITY_COMPLETED, states.FAILED: EventType.ACTIVITY_FAILED}
+    outcomes = {
+        states.COMPLETED: EventType.ACTIVITY_COMPLETED,
+        states.FAILED: EventType.ACTIVITY_FAILED,
+    }
     for item in world.witness.activities():
         told = world.ledger.outcome(item.nonce, item.seq)
         place = f"activity {item.seq} of {item.run[1]}"

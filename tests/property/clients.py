@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from assay_engine.app import notices, queries, recovery, runs
+from assay_engine.app import notices, queries, recovery, retrying, runs
 from assay_engine.app.names import RunRef
-from assay_engine.core import keys, values
+from assay_engine.core import keys
 from assay_engine.core.errors import AssayError, ConflictError, NotFoundError
 from assay_engine.core.history import EventType
-from assay_engine.core.run import Head, Payload, Record
+from assay_engine.core.run import Head, Record, Status
 from tests.property import programs
 from tests.property.director import Call, Director, LostError, Script, Sleep, Until
 from tests.property.ledger import Signal
@@ -22,11 +22,7 @@ def program_of(world: World, head: Head) -> Program:
     record = world.witness.get(Record, keys.record(head.key, head.nonce))
     assert record is not None
     assert record.input is not None
-    if values.inline(record.input):
-        return values.parse(record.input[1:])
-    payload = world.witness.get(Payload, keys.payload(head.key, head.nonce, record.input))
-    assert payload is not None
-    return values.parse(payload.text)
+    return world.value(head, record.input)
 
 
 class Client:
@@ -42,6 +38,7 @@ class Client:
         for program in roots:
             director.spawn("client", "client starts", self._start(program))
         director.spawn("client", "supplier", self._supply())
+        director.spawn("client", "retrier", self._retry())
 
     def interfere(self) -> None:
         self._director.spawn("meddler", "meddler", self._meddle())
@@ -82,6 +79,34 @@ class Client:
                 return name
         return None
 
+    def _retry(self) -> Script:
+        """Ask for a retry of every run that failed by an activity which may heal."""
+        while True:
+            yield Sleep(1.0)
+            yield Until(lambda: any(self.retryable(head) for head in self._world.witness.heads()))
+            for head in sorted(self._world.witness.heads(), key=lambda head: head.key):
+                if not self.retryable(head):
+                    continue
+                ref = RunRef(run_id=head.id, namespace="main")
+                try:
+                    yield Call(
+                        f"retry {head.id}", lambda e, r=ref: retrying.retry(e, r, "me", "again")
+                    )
+                except _UNANSWERED:
+                    pass
+
+    def retryable(self, head: Head) -> bool:
+        if head.status is not Status.FAILED or head.parent or head.id in self._disturbed:
+            return False
+        closing = self._world.witness.logs[head.key, head.nonce].events[-1]
+        label = closing.data.get("e")
+        ops = program_of(self._world, head)["ops"]
+        return any(op["op"] == "act" and op["label"] == label and programs.heals(op) for op in ops)
+
+    @property
+    def _disturbed(self) -> set[str]:
+        return self._world.ledger.disturbed
+
     def _signal(self, run_id: str, name: str) -> Script:
         self._signals += 1
         sent = Signal(run_id, f"{name}{self._signals}")
@@ -98,22 +123,24 @@ class Client:
 
     def _meddle(self) -> Script:
         while True:
-            yield Sleep(self._random.choice([0.2, 1.0, 4.0]))
+            yield Sleep(self._random.choice([0.1, 0.3, 2.0]))
+            everybody = sorted(head.id for head in self._world.witness.heads() if head.is_open)
             run_id = self._random.choice(self._roots)["name"]
             kind = self._random.choices(
                 ["noise", "signal", "read", "cancel", "terminate", "continue"],
-                [6, 4, 6, 1, 1, 1],
+                [12, 4, 6, 1, 1, 1],
             )[0]
             match kind:
                 case "noise" | "signal":
-                    yield from self._signal(run_id, "noise" if kind == "noise" else "s")
+                    someone = self._random.choice([*everybody, run_id])
+                    yield from self._signal(someone, "noise" if kind == "noise" else "s")
                 case "read":
                     yield from self._read(run_id)
                 case _:
                     yield from self._disturb(kind, run_id)
 
     def _disturb(self, kind: str, run_id: str) -> Script:
-        self._world.ledger.disturbed.add(run_id)
+        self._disturbed.add(run_id)
         ref = RunRef(run_id=run_id, namespace="main")
         value: Any = {"name": run_id, "type": "", "ops": [], "fails": False, "cleanup": False}
         calls = {

@@ -61,6 +61,8 @@ class Actor:
         self.process: Engine | None = None
         self.handling: Handling | None = None
         self.asleep = False
+        self.answer: tuple[Any, Exception | None] = (None, None)
+        """What it goes on with: a value, or an error."""
 
 
 class Director:
@@ -100,7 +102,7 @@ class Director:
             self.world.lanes.resume(actor.handling)
             self._check_answer(actor)
         else:
-            self._go_on(actor, lambda: actor.script.send(None))
+            self._go_on(actor)
         return True
 
     def _able(self, actor: Actor) -> bool:
@@ -113,7 +115,7 @@ class Director:
     def _pass_time(self) -> bool:
         sleepers = [a.wakes_at for a in self.actors if a.asleep and a.handling is None]
         if self.jumps and self.world.random.random() < 0.5:
-            self.world.clock.moment += self.world.random.choice([1.0, 6.0, 35.0])
+            self.world.clock.moment += self.world.random.choice([1.0, 6.0, 35.0, 70.0])
             return True
         due = self.world.next_due()
         if due is not None and due > self.world.now():
@@ -122,10 +124,11 @@ class Director:
             self.world.clock.moment = max(self.world.now(), min(sleepers))
         return bool(self.actors)
 
-    def _go_on(self, actor: Actor, resume: Callable[[], Call | Sleep | Until]) -> None:
+    def _go_on(self, actor: Actor) -> None:
+        (value, error), actor.answer = actor.answer, (None, None)
         actor.until, actor.call, actor.asleep = None, None, False
         try:
-            wish = resume()
+            wish = actor.script.send(value) if error is None else actor.script.throw(error)
         except StopIteration:
             if actor in self.actors:
                 self.actors.remove(actor)
@@ -160,20 +163,18 @@ class Director:
             error = LostError("lost")
         told = repr(error) if error else _shown(handling.value)
         self.note(actor.name, f"← {actor.call.what.split(' ')[0]}: {told}")
+        actor.answer, actor.until, actor.wakes_at = (handling.value, error), None, 0.0
         if actor in self.orphans:
             self.orphans.remove(actor)
-        elif error is not None:
-            thrown = error
-            self._go_on(actor, lambda: actor.script.throw(thrown))
-        else:
-            self._go_on(actor, lambda: actor.script.send(handling.value))
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, dict) and "reports" in value:
         parts = [f"{r['id']} {r['status']} {r['code'] or ''}" for r in value["reports"]]
         parts += [f"run {t['run']['id']} v{t['version']}" for t in value["workflow_tasks"]]
-        parts += [f"act {t['run']['id']}/{t['seq']}#{t['attempt']}" for t in value["activity_tasks"]]
+        parts += [
+            f"act {t['run']['id']}/{t['seq']}#{t['attempt']}" for t in value["activity_tasks"]
+        ]
         return ", ".join(parts)
     text = repr(value)
     return text if len(text) < 120 else text[:120] + "…"

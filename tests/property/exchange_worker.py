@@ -8,6 +8,7 @@ from assay_engine.app import exchange
 from assay_engine.core.errors import AssayError
 from tests.property import programs
 from tests.property.director import Call, Director, LostError, Script, Sleep, Until, pause
+from tests.property.ledger import Attempt
 from tests.property.machine import Machine
 
 _UNANSWERED = (AssayError, LostError)
@@ -45,9 +46,10 @@ class ExchangeWorker:
         self._runs: dict[Ref, _Cached] = {}
         self._outbox: list[dict[str, Any]] = []
         self._answers: dict[str, dict[str, Any]] = {}
-        self._running: set[tuple[int, int]] = set()
+        self._running: set[Attempt] = set()
         self._thinking = 0
         self._count = 0
+        self._clock_off = self._random.choice([0.0, 0.0, 0.0, 0.3, -7.0])
         director.spawn(name, f"{name} polls", self._poll())
         for lane in "ab":
             director.spawn(name, f"{name} tells {lane}", self._report())
@@ -136,8 +138,11 @@ class ExchangeWorker:
                 yield from self._submit("release", _ref(task), lease=task["lease"])
                 return
             machine = run.machine = Machine()
-        new = [event for event in task["history"] if event["seq"] > machine.delivered]
-        machine.feed(new)
+        history = yield from self._history(task)
+        if history is None:
+            run.forget()
+            return  # the lease runs out
+        machine.feed(event for event in history if event["seq"] > machine.delivered)
         assert machine.delivered == task["version"], "the history ends before its version"
         yield from self._dawdle(task)
         if not self._world.calm and self._random.random() < 0.05:
@@ -145,6 +150,21 @@ class ExchangeWorker:
             yield from self._submit("release", _ref(task), lease=task["lease"])
             return
         yield from self._commit(run, machine, task)
+
+    def _history(self, task: dict[str, Any]) -> Waiting:
+        """All of it, page by page; None: the rest did not come."""
+        history, cursor = list(task["history"]), task["history_next"]
+        while cursor is not None:
+            wanted = [{"run": task["run"], "cursor": cursor}]
+            try:
+                answer = yield from self._exchange(f"page {cursor}", pages=wanted)
+            except _UNANSWERED:
+                return None
+            if not answer["pages"]:
+                return None
+            history += answer["pages"][0]["history"]
+            cursor = answer["pages"][0]["history_next"]
+        return [event for event in history if event["seq"] <= task["version"]]
 
     def _dawdle(self, task: dict[str, Any]) -> Script:
         if self._world.calm or self._random.random() < 0.7:
@@ -157,7 +177,11 @@ class ExchangeWorker:
     def _commit(self, run: _Cached, machine: Machine, task: dict[str, Any]) -> Script:
         commands = list(machine.issued)
         answer = yield from self._submit(
-            "commands", _ref(task), lease=task["lease"], commands=commands, eager=self._eager()
+            "commands",
+            _ref(task),
+            lease=task["lease"],
+            commands=self._snapshot(machine) + commands,
+            eager=self._eager(),
         )
         if answer["status"] != "accepted":
             run.forget()
@@ -171,8 +195,17 @@ class ExchangeWorker:
                 machine.record()
         self._follow(answer)
 
+    def _snapshot(self, machine: Machine) -> list[dict[str, Any]]:
+        """What queries are answered from. It is no event, and not counted."""
+        if self._random.random() < 0.8:
+            return []
+        return [{"type": "RecordSnapshot", "state": {"delivered": machine.delivered}}]
+
+    def _now(self) -> float:
+        return self._world.now() + self._clock_off
+
     def _eager(self) -> int:
-        return self._random.choice([0, 1, 5, 5])
+        return self._random.choice([0, 1, 5, 50])
 
     def _follow(self, answer: dict[str, Any]) -> None:
         for task in answer["activities"]:
@@ -181,22 +214,24 @@ class ExchangeWorker:
     # -- activities ------------------------------------------------------------------------------
 
     def _start(self, task: dict[str, Any]) -> None:
-        attempt = (task["activity_id"], task["attempt"])
+        incarnation = task["run"]["incarnation"]
+        attempt = self._world.ledger.attempt(task["activity_id"], task["attempt"], incarnation)
         if attempt in self._running:
             return  # a repeated answer
-        self._world.ledger.handed_out(*attempt, self.name)
+        self._world.ledger.handed_out(attempt, self.name)
         self._running.add(attempt)
-        self._spawn(f"works {task['run']['id']}/{task['seq']}", self._attempt(task))
+        self._spawn(f"works {task['run']['id']}/{task['seq']}", self._attempt(task, attempt))
 
-    def _attempt(self, task: dict[str, Any]) -> Script:
+    def _attempt(self, task: dict[str, Any], attempt: Attempt) -> Script:
         try:
-            alive = yield from self._work(task)
+            alive = yield from self._work(task, attempt)
             if alive:
-                yield from self._end(task)
+                outcome = programs.perform(task["input"], attempt[1], retried=attempt[2] > 0)
+                yield from self._end(task, outcome)
         finally:
-            self._running.discard((task["activity_id"], task["attempt"]))
+            self._running.discard(attempt)
 
-    def _work(self, task: dict[str, Any]) -> Waiting:
+    def _work(self, task: dict[str, Any], attempt: Attempt) -> Waiting:
         """Whether the attempt is still this worker's, as far as it knows."""
         if self._world.calm:
             return True
@@ -204,11 +239,12 @@ class ExchangeWorker:
             yield Sleep(self._random.choice([0.2, 4.0, 15.0]))
             if self._random.random() < 0.3:
                 continue  # silent for once
-            answer = yield from self._submit("heartbeat", _ref(task), **self._names(task))
+            fields = self._names(task) | {"details": self._random.choice([None, "so far"])}
+            answer = yield from self._submit("heartbeat", _ref(task), **fields)
             if answer["status"] == "stale" and self._random.random() < 0.7:
                 return False
         if self._random.random() < 0.05:
-            self._world.ledger.released_attempt(task["activity_id"], task["attempt"])
+            self._world.ledger.released.add(attempt)
             yield from self._submit("release", _ref(task), **self._names(task))
             return False
         return True
@@ -219,8 +255,8 @@ class ExchangeWorker:
             fields["activity_id"] = task["activity_id"]
         return fields
 
-    def _end(self, task: dict[str, Any]) -> Script:
-        ok, value = programs.perform(task["input"], task["attempt"])
+    def _end(self, task: dict[str, Any], outcome: tuple[bool, str]) -> Script:
+        ok, value = outcome
         final = ok or task["attempt"] >= task["max_attempts"]
         if not task["eager"]:
             yield from self._tell(task, ok, value)
@@ -232,12 +268,12 @@ class ExchangeWorker:
                 answer = yield from self._tell(task, ok, value)
                 run.known = max(run.known, answer["version"] or 0)
             else:
-                yield from self._fuse(run, machine, task, (ok, value))
+                yield from self._fuse(run, machine, task, outcome)
         finally:
             run.held = False
 
     def _tell(self, task: dict[str, Any], ok: bool, value: str) -> Waiting:
-        fields = self._names(task) | _outcome(ok, value) | {"at": self._world.now()}
+        fields = self._names(task) | _outcome(ok, value) | {"at": self._now()}
         answer = yield from self._submit(_kind(ok), _ref(task), **fields)
         if ok and answer["status"] == "accepted":
             self._world.ledger.completed(task["run"]["incarnation"], task["seq"], value)
@@ -246,13 +282,13 @@ class ExchangeWorker:
     def _fuse(
         self, run: _Cached, machine: Machine, task: dict[str, Any], outcome: tuple[bool, str]
     ) -> Script:
-        version, at = machine.delivered, self._world.now()
+        version, at = machine.delivered, self._now()
         machine.deliver_outcome(task["seq"], *outcome)
         then = {
             "version": version,
             "mark": run.mark,
             "eager": self._eager(),
-            "commands": list(machine.issued),
+            "commands": self._snapshot(machine) + list(machine.issued),
         }
         fields = {"seq": task["seq"], "attempt": task["attempt"], "at": at, "then": then}
         fields |= _outcome(*outcome)
@@ -292,5 +328,3 @@ def _shown(report: dict[str, Any]) -> str:
     place = f"/{report['seq']}#{report['attempt']}" if "seq" in report else ""
     at = f" then v{then['version']}" if then else ""
     return f"{report['id']} {report['kind']} {run}{place}{at} [{inner}]"
-
-

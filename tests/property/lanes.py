@@ -10,7 +10,7 @@ from threading import Lock, Thread
 from typing import Any
 
 
-class Killed(BaseException):  # noqa: N818 - the process ends, nothing went wrong in it
+class Killed(BaseException):
     """The process that ran a handler is gone. Nothing in the engine may catch it."""
 
 

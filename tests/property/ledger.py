@@ -3,9 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from assay_engine.core.activity import Activity
 from assay_engine.core.history import Event, EventType
 from assay_engine.core.run import Head
 from tests.property.witness import Log, Witness
+
+Attempt = tuple[int, int, int]
+"""Activity id, number, retries of the run before it."""
 
 
 @dataclass(slots=True)
@@ -23,20 +27,21 @@ class Ledger:
     started: set[str] = field(default_factory=set)
     disturbed: set[str] = field(default_factory=set)
     """Runs that a client has tried to cancel, terminate or continue."""
-    attempts: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Activity id and attempt -> the worker it was handed to."""
-    released: set[tuple[int, int]] = field(default_factory=set)
-    executions: int = 0
+    attempts: dict[Attempt, str] = field(default_factory=dict)
+    """Who each attempt was handed to."""
+    released: set[Attempt] = field(default_factory=set)
 
-    def handed_out(self, activity_id: int, attempt: int, worker: str) -> None:
+    def handed_out(self, attempt: Attempt, worker: str) -> None:
         """One attempt is one worker's, unless it was handed back."""
-        self.executions += 1
-        holder = self.attempts.setdefault((activity_id, attempt), worker)
-        if (activity_id, attempt) not in self.released:
-            assert holder == worker, f"attempt {attempt} is run by {holder} and by {worker}"
+        holder = self.attempts.setdefault(attempt, worker)
+        if attempt not in self.released:
+            assert holder == worker, f"{attempt} is run by {holder} and by {worker}"
 
-    def released_attempt(self, activity_id: int, attempt: int) -> None:
-        self.released.add((activity_id, attempt))
+    def attempt(self, activity_id: int, number: int, incarnation: str | None = None) -> Attempt:
+        """Names an attempt: they are counted anew when the run is retried."""
+        if incarnation is None:
+            incarnation = self._item(activity_id).nonce
+        return activity_id, number, self.retries(incarnation)
 
     def committed(self, lease: str, report: str | None = None) -> None:
         """A worker was told that its commands are accepted."""
@@ -54,17 +59,27 @@ class Ledger:
         assert outcome.type is EventType.ACTIVITY_COMPLETED, "another outcome was first"
         assert "r" in outcome.data or outcome.data["v"] == value
 
+    def retries(self, incarnation: str) -> int:
+        """How often somebody has asked for a retry of the run."""
+        events = self.log(incarnation).events
+        return sum(event.type is EventType.ACTIVITY_RETRY_REQUESTED for event in events)
+
+    def _item(self, activity_id: int) -> Activity:
+        return next(each for each in self.witness.activities() if each.id == activity_id)
+
     def kept(self, activity_id: int) -> None:
         """A legacy worker's result was answered with 200: the run has an outcome of it, or
         waits for none any more."""
-        item = next(each for each in self.witness.activities() if each.id == activity_id)
+        item = self._item(activity_id)
         head = self.witness.get(Head, item.head_key)
         assert head is not None
         told = self.outcome(item.nonce, item.seq) is not None
-        assert told or not head.is_open or head.cancel_after is not None, "an answered result is gone"
+        assert told or not head.is_open or head.cancel_after is not None, (
+            "an answered result is gone"
+        )
 
     def outcome(self, incarnation: str, seq: int) -> Event | None:
-        for event in self.log(incarnation).events:
+        for event in reversed(self.log(incarnation).events):
             ends = (EventType.ACTIVITY_COMPLETED, EventType.ACTIVITY_FAILED)
             if event.type in ends and event.data["q"] == seq:
                 return event

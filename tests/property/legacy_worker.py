@@ -85,10 +85,11 @@ class LegacyWorker:
             return False
         if task is None:
             return False
-        self._world.ledger.handed_out(task.id, task.attempt, self._id)
+        attempt = self._world.ledger.attempt(task.id, task.attempt)
+        self._world.ledger.handed_out(attempt, self._id)
         work = values.parse(task.input)
         yield from self._work(task, work["beats"])
-        ok, value = programs.perform(work, task.attempt)
+        ok, value = programs.perform(work, task.attempt, retried=attempt[2] > 0)
         what = f"{'complete' if ok else 'fail'} {task.workflow_id}/{task.seq}#{task.attempt}"
         try:
             if ok:

@@ -14,6 +14,11 @@ legacy client cannot."""
 QUEUE, OTHER_QUEUE = "q", "q2"
 PATIENT = {"max_attempts": 99, "initial_interval_secs": 0.5, "backoff_coefficient": 1.0}
 IMPATIENT = {"max_attempts": 2, "initial_interval_secs": 0.5, "backoff_coefficient": 1.0}
+ONCE = {"max_attempts": 1}
+
+_SERIAL = ("act", "par", "sleep", "signal", "side", "child", "clash")
+_FORKED = ("fork", "upsert", "detach")
+_KINDS = _SERIAL + _FORKED
 
 Program = dict[str, Any]
 Op = dict[str, Any]
@@ -22,15 +27,24 @@ Op = dict[str, Any]
 class Author:
     """Writes programs by seed."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, *, forked: float = 0.5) -> None:
         self._random = random
+        self._forked = forked
         self._labels = 0
+        self._clashed: set[str] = set()
+        # Each seed has its likings, so that every mixture comes up somewhere.
+        self._tastes = {kind: random.choice([1, 1, 3, 8]) for kind in _KINDS}
+        self._widest = random.choice([3, 5, 5, 60])
 
     def program(self, name: str, *, depth: int = 0) -> Program:
-        forked = self._random.random() < 0.5
-        ops = [self._op(name, forked, depth) for _ in range(self._random.randint(1, 8 - 4 * min(depth, 1)))]
+        forked = self._random.random() < self._forked
+        ops = [
+            self._op(name, forked, depth)
+            for _ in range(self._random.randint(1, 8 - 4 * min(depth, 1)))
+        ]
         if depth < 2 and self._random.random() < 0.2:
-            ops.insert(self._random.randint(0, len(ops)), {"op": "again"})
+            again = {"op": "again", "as": self._random.choice([None, self._label(name) + "+"])}
+            ops.insert(self._random.randint(0, len(ops)), again)
         return {
             "name": name,
             "type": FORKED if forked else SERIAL,
@@ -40,19 +54,18 @@ class Author:
         }
 
     def _op(self, name: str, forked: bool, depth: int) -> Op:
-        kinds = ["act"] * 4 + ["par"] * 2 + ["sleep", "signal", "side"]
-        if depth == 0:
-            kinds += ["child"]
-        if forked:
-            kinds += ["fork", "fork", "upsert"] + ["detach"] * (depth == 0)
-        return self._written(self._random.choice(kinds), name, depth)
+        kinds = [*_SERIAL, *_FORKED] if forked else [*_SERIAL]
+        if depth > 0:
+            kinds = [kind for kind in kinds if kind not in ("child", "detach", "clash")]
+        weights = [self._tastes[kind] for kind in kinds]
+        return self._written(self._random.choices(kinds, weights)[0], name, depth)
 
     def _written(self, kind: str, name: str, depth: int) -> Op:
         match kind:
             case "act":
                 return self._activity(name)
             case "par":
-                acts = [self._activity(name) for _ in range(self._random.randint(2, 5))]
+                acts = [self._activity(name) for _ in range(self._random.randint(2, self._widest))]
                 return {"op": "par", "acts": acts}
             case "sleep":
                 return {"op": "sleep", "secs": self._random.choice([0, 0.5, 3, 15, 70])}
@@ -62,6 +75,11 @@ class Author:
                 return {"op": "side", "label": self._label(name)}
             case "upsert":
                 return {"op": "upsert", "patch": {self._label(name): 1}}
+            case "clash" if name not in self._clashed:
+                self._clashed.add(name)
+                return {"op": "child", "program": {"name": name, "type": SERIAL, "clash": True}}
+            case "clash":
+                return self._activity(name)
             case "child" | "detach":
                 child = self.program(self._label(name), depth=depth + 1)
                 return {"op": kind, "program": child}
@@ -79,15 +97,16 @@ class Author:
             "op": "act",
             "label": self._label(name),
             "queue": OTHER_QUEUE if self._random.random() < 0.2 else QUEUE,
-            "fails": self._random.choices([0, 1, 2, -1], [12, 2, 1, 2])[0],
+            "fails": self._random.choices([0, 1, 2, -1, -2], [24, 4, 2, 3, 2])[0],
             "must": self._random.random() < 0.1,
-            "size": self._random.choices([0, 300, 2000], [8, 2, 1])[0],
+            "heals": self._random.random() < 0.3,
+            "size": self._random.choices([0, 300, 900, 2000], [8, 2, 1, 1])[0],
             "beats": self._random.random() < 0.2,
         }
 
     def _label(self, name: str) -> str:
         self._labels += 1
-        return f"{name.split('.')[0]}.{self._labels}"
+        return f"{name.split('.', maxsplit=1)[0]}.{self._labels}"
 
 
 def schedule(seq: int, op: Op) -> dict[str, Any]:
@@ -96,18 +115,25 @@ def schedule(seq: int, op: Op) -> dict[str, Any]:
         "seq": seq,
         "name": "work",
         "task_queue": op["queue"],
-        "input": {key: op[key] for key in ("label", "fails", "size", "beats")},
+        "input": {key: op[key] for key in ("label", "fails", "size", "beats", "heals", "must")},
         "start_to_close_secs": 20.0,
-        **(IMPATIENT if op["fails"] < 0 else PATIENT),
+        **{-1: IMPATIENT, -2: ONCE}.get(op["fails"], PATIENT),
     }
     return command | ({"heartbeat_timeout_secs": 5.0} if op["beats"] else {})
 
 
-def perform(work: dict[str, Any], attempt: int) -> tuple[bool, str]:
-    """What an activity does: succeed with a text that names it, or fail."""
-    if work["fails"] < 0 or attempt <= work["fails"]:
+def perform(work: dict[str, Any], attempt: int, *, retried: bool = False) -> tuple[bool, str]:
+    """What an activity does: succeed with a text that names it, or fail. Some recover once
+    somebody has asked for a retry of the run that they made fail."""
+    hopeless = work["fails"] < 0 and not (retried and work["heals"])
+    if hopeless or attempt <= work["fails"]:
         return False, f"no luck with {work['label']}"
     return True, work["label"] + "x" * work["size"]
+
+
+def heals(op: Op) -> bool:
+    """Whether a run that this activity makes fail is worth a retry."""
+    return bool(op["must"] and op["heals"] and op["fails"] < 0)
 
 
 def start_child(op: Op) -> dict[str, Any]:
@@ -123,7 +149,9 @@ def start_child(op: Op) -> dict[str, Any]:
 
 def continuation(program: Program, carried: list[Any], place: int) -> dict[str, Any]:
     rest = program | {"ops": program["ops"][place + 1 :], "carried": carried}
-    return {"type": "ContinueAsNew", "input": rest}
+    command = {"type": "ContinueAsNew", "input": rest}
+    target = program["ops"][place]["as"]
+    return command if target is None else command | {"workflow_id": target}
 
 
 def closing(program: Program, out: list[Any]) -> dict[str, Any]:
@@ -157,12 +185,15 @@ class _Raised(Exception):  # noqa: N818 - a program's own failure
     pass
 
 
-def expected(program: Program) -> tuple[str, Any]:
-    """Status and result (or error) that the undisturbed program comes to, continued to its end."""
+def expected(program: Program, *, retried: bool = False) -> tuple[str, Any]:
+    """Status and result (or error) that the undisturbed program comes to, continued to its end.
+    `retried`: a run that can be retried was."""
+    if program.get("clash"):
+        return "FAILED", "a run with that id exists"
     out: list[Any] = list(program.get("carried", []))
     try:
         for op in program["ops"]:
-            _expect(op, out)
+            _expect(op, out, retried)
     except _Raised as raised:
         return "FAILED", str(raised)
     if program["fails"]:
@@ -170,16 +201,16 @@ def expected(program: Program) -> tuple[str, Any]:
     return "COMPLETED", out
 
 
-def _expect(op: Op, out: list[Any]) -> None:
+def _expect(op: Op, out: list[Any], retried: bool) -> None:
     match op["op"]:
         case "act":
-            ok, value = perform(op, 99)
+            ok, value = perform(op, 99, retried=retried and heals(op))
             if not ok and op["must"]:
                 raise _Raised(op["label"])
             out.append(outcome_text(ok, value, op["label"]))
         case "par":
             for each in op["acts"]:
-                _expect(each | {"must": False}, out)
+                _expect(each | {"must": False}, out, False)
         case "side":
             out.append(op["label"])
         case "child":
@@ -188,4 +219,4 @@ def _expect(op: Op, out: list[Any]) -> None:
         case "fork":
             for branch in op["branches"]:
                 for each in branch:
-                    _expect(each | {"must": False} if each["op"] == "act" else each, out)
+                    _expect(each | {"must": False} if each["op"] == "act" else each, out, False)

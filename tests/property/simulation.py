@@ -14,6 +14,7 @@ from tests.property.exchange_worker import ExchangeWorker
 from tests.property.faults import CALM, Rates
 from tests.property.legacy_worker import LegacyWorker
 from tests.property.programs import OTHER_QUEUE, QUEUE, Author
+from tests.property.squeeze import squeezed
 from tests.property.world import SLOTS, World
 
 CALM_STEPS = 30_000
@@ -32,6 +33,12 @@ class Trouble:
     deaths: float = 0.0
     meddling: bool = False
     lossy_stream: bool = False
+    legacy: float = 0.3
+    """Share of legacy workers; if there are no others, every program is a serial one."""
+    squeeze: float = 0.0
+    """Share of the engine's limits that are made small."""
+    skew_secs: float = 0.0
+    """How far the clocks of the engine's processes may differ from the right time."""
 
 
 class SimulationError(AssertionError):
@@ -42,12 +49,13 @@ class Simulation:
     def __init__(self, seed: int, trouble: Trouble) -> None:
         self.seed = seed
         self._trouble = trouble
-        self.world = World(seed)
+        self.world = World(seed, skew_secs=trouble.skew_secs)
         self.director = Director(self.world)
         self._random = Random(self.world.random.random())
         self._workers: list[str] = []
         self._count = 0
-        author = Author(Random(self.world.random.random()))
+        forked = 0.0 if trouble.legacy == 1 else 0.5
+        author = Author(Random(self.world.random.random()), forked=forked)
         roots = [author.program(f"r{number}") for number in range(trouble.roots)]
         self.client = Client(self.director, roots)
         self.stream = Stream(self.director, loses=trouble.lossy_stream)
@@ -55,8 +63,9 @@ class Simulation:
 
     def run(self) -> None:
         try:
-            self._in_trouble()
-            self._in_calm()
+            with squeezed(Random(self.seed), self._trouble.squeeze):
+                self._in_trouble()
+                self._in_calm()
             checks.check(self.world)
         except BaseException as error:
             raise SimulationError(self._story(error)) from error
@@ -82,7 +91,8 @@ class Simulation:
 
     def _hire(self, kind: type | None = None, queue: str | None = None) -> None:
         self._count += 1
-        chosen = kind or self._random.choice([ExchangeWorker, ExchangeWorker, LegacyWorker])
+        legacy = self._random.random() < self._trouble.legacy
+        chosen = kind or (LegacyWorker if legacy else ExchangeWorker)
         name = f"{'x' if chosen is ExchangeWorker else 'l'}{self._count}"
         chosen(self.director, name, queue or self._random.choice([QUEUE, QUEUE, OTHER_QUEUE]))
         self._workers.append(name)
@@ -93,8 +103,9 @@ class Simulation:
         self.world.calm = True
         self.world.store.rates = CALM
         self.director.lost_answers = self.director.jumps = 0.0
-        self._hire(ExchangeWorker, QUEUE)
-        self._hire(ExchangeWorker, OTHER_QUEUE)
+        last = LegacyWorker if self._trouble.legacy == 1 else ExchangeWorker
+        self._hire(last, QUEUE)
+        self._hire(last, OTHER_QUEUE)
         since = self.world.now()
         for _ in range(CALM_STEPS):
             if self._at_rest():
@@ -108,7 +119,8 @@ class Simulation:
             return False
         if any(self.world.witness.due(slot, limit=1) for slot in SLOTS):
             return False
-        return not any(head.is_open for head in self.world.witness.heads())
+        heads = list(self.world.witness.heads())
+        return not any(head.is_open or self.client.retryable(head) for head in heads)
 
     def _unfinished(self) -> str:
         heads = [str(head) for head in self.world.witness.heads() if head.is_open]
@@ -133,15 +145,18 @@ def troubles(seed: int) -> Trouble:
         rates=Rates(
             busy_before=some(0.03),
             busy_after=some(0.03),
-            killed=some(0.03),
+            killed=some(random.choice([0.03, 0.1])),
             interrupted=random.choice([0.0, 0.1, 0.4]),
             stale_index=some(0.3),
         ),
         lost_answers=some(0.1),
         jumps=some(0.03),
         deaths=some(0.02),
-        meddling=random.random() < 0.4,
+        meddling=random.random() < 0.5,
         lossy_stream=random.random() < 0.2,
+        legacy=random.choice([0.0, 0.3, 0.3, 1.0]),
+        skew_secs=random.choice([0.0, 0.0, 0.4]),
+        squeeze=random.choice([0.0, 0.2, 0.7]),
     )
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 from assay_engine.app.engine import Engine, Memory, Options
-from assay_engine.core import keys
+from assay_engine.core import keys, values
+from assay_engine.core.run import Head, Payload
 from assay_engine.store.memory import MemoryStore
 from tests.property.faults import FaultyStore
 from tests.property.lanes import Lanes
@@ -21,11 +23,25 @@ SLOTS = [
 
 
 class SimulatedClock:
+    """The right time; `ahead` by some seconds for a process whose clock is off."""
+
     def __init__(self) -> None:
         self.moment = 1_000_000.0
 
     def now(self) -> float:
         return self.moment
+
+    def ahead(self, secs: float) -> "SkewedClock":
+        return SkewedClock(self, secs)
+
+
+class SkewedClock:
+    def __init__(self, right: SimulatedClock, secs: float) -> None:
+        self._right = right
+        self._secs = secs
+
+    def now(self) -> float:
+        return self._right.moment + self._secs
 
 
 class SeededEntropy:
@@ -39,14 +55,15 @@ class SeededEntropy:
         return self._random.randrange(limit)
 
 
-class NoBlobs:
-    """Nothing here is big enough for one."""
+class KeptBlobs:
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
 
     def put(self, name: str, data: bytes) -> None:
-        raise AssertionError("a blob")
+        assert self.kept.setdefault(name, data) == data, "two values under one name"
 
     def get(self, name: str) -> bytes:
-        raise AssertionError("a blob")
+        return self.kept[name]
 
 
 class NoWakeups:
@@ -66,15 +83,18 @@ class NoWakeups:
 
 
 class World:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, skew_secs: float = 0.0) -> None:
         self.random = Random(seed)
         self.clock = SimulatedClock()
+        self._skew_secs = skew_secs
         self.lanes = Lanes()
-        self.witness = Witness(MemoryStore(), self.clock.now)
+        # Two processes may differ by twice the skew, and a deadline be off by as much.
+        self.witness = Witness(MemoryStore(), self.clock.now, slack_secs=2 * skew_secs)
         self.store = FaultyStore(
             self.witness, Random(self.random.random()), self.lanes, self.clock.now
         )
         self.ledger = Ledger(self.witness)
+        self.blobs = KeptBlobs()
         self._entropy = SeededEntropy(Random(self.random.random()))
         self.processes = [self._process() for _ in range(2)]
         self.calm = False
@@ -82,9 +102,9 @@ class World:
     def _process(self) -> Engine:
         return Engine(
             store=self.store,
-            blobs=NoBlobs(),
+            blobs=self.blobs,
             wakeups=NoWakeups(),
-            clock=self.clock,
+            clock=self.clock.ahead(self.random.uniform(-self._skew_secs, self._skew_secs)),
             entropy=self._entropy,
             options=Options(idle_poll_secs=0.0),
             memory=Memory(),
@@ -102,3 +122,13 @@ class World:
         slots = [slot for slot in SLOTS if queue in (None, keys.queue_of(slot))]
         found = [entry.due for slot in slots for entry in self.witness.due(slot, limit=1)]
         return min(found, default=None)
+
+    def value(self, head: Head, stored: str) -> Any:
+        """A stored value, wherever it stands."""
+        if values.inline(stored):
+            return values.parse(stored[1:])
+        if stored.startswith(values.BLOB):
+            return values.parse(self.blobs.kept[stored])
+        payload = self.witness.get(Payload, keys.payload(head.key, head.nonce, stored))
+        assert payload is not None, f"{head.id} names a payload that is not there"
+        return values.parse(payload.text)

@@ -37,7 +37,12 @@ def connected(server: str) -> Iterator[DynamoStore]:
 
 def config(endpoint: str, *, lean: bool = False) -> TableConfig:
     return TableConfig(
-        name="assay-test", endpoint=endpoint, credentials=("any", "thing"), lean=lean
+        name="assay-test",
+        endpoint=endpoint,
+        credentials=("any", "thing"),
+        lean=lean,
+        # An emulator on a busy machine takes its time.
+        read_timeout=60.0,
     )
 
 

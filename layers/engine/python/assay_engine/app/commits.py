@@ -15,7 +15,7 @@ from ..core.run import Head, Payload, Record
 from . import ending, history, owed, payloads
 from .engine import Engine
 from .ports import ConditionFailedError, PutIf, TransactionRefusedError, Update
-from .start import NewRun, prepare_run
+from .start import NewRun, prepare_run, stamped
 
 _TRIES = 25
 # With more debts than this they are struck off at once; fewer are struck off by outcomes.
@@ -148,7 +148,7 @@ def continuation(engine: Engine, source: Head, target_id: str, value: object) ->
         queue=source.queue,
         nonce=engine.entropy.token(10),
         input=value,
-        search_attributes=None if text is None else values.parse(text),
+        search_attributes=stamped(None if text is None else values.parse(text)),
         parent=parent,
     )
     return prepare_run(engine, run)

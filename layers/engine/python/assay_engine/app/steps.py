@@ -80,7 +80,7 @@ def _judge(head: Head | None, nonce: str, step: Step, batch: Batch) -> str | Non
         return "stale"
     if head.lease_token is not None:
         return "lease_held"
-    return "history_moved" if head.length != step.version else None
+    return "history_moved" if (head.length, head.seen) != (step.version, step.version) else None
 
 
 def _refuse(engine: Engine, head: Head | None, nonce: str, step: Step, refusal: str) -> Stepped:

@@ -2,60 +2,54 @@
 
 Both stores read these: DynamoStore turns them into expressions, `apply` is the specification.
 As in DynamoDB, every action sees the record as it was before the write, and an attribute
-that is missing satisfies no comparison.
+that is missing satisfies no comparison. Structs, because they cost nothing at a cold start.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar, assert_never
+
+from msgspec import Struct
 
 # ("length",) or ("eager", "5", "w"): a field, then keys of the maps inside it.
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(Struct, frozen=True):
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Equals:
+class Equals(Struct, frozen=True):
     path: Path
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
+class Below(Struct, frozen=True):
     path: Path
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class AtMost:
+class AtMost(Struct, frozen=True):
     path: Path
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Contains:
+class Contains(Struct, frozen=True):
     """A number stands in a number set."""
 
     path: Path
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Struct, frozen=True):
     conditions: tuple["Condition", ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(Struct, frozen=True):
     conditions: tuple["Condition", ...]
 
 
@@ -63,20 +57,17 @@ Comparison = Exists | Missing | Equals | Below | AtMost | Contains
 Condition = Comparison | AnyOf | AllOf
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Struct, frozen=True):
     path: Path
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class PutIfMissing:
+class PutIfMissing(Struct, frozen=True):
     path: Path
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Struct, frozen=True):
     """Set a field to what another one holds, unless `keep` and it is there already."""
 
     path: Path
@@ -84,43 +75,37 @@ class Copy:
     keep: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Plus:
+class Plus(Struct, frozen=True):
     path: Path
     amount: float
 
 
-@dataclass(frozen=True, slots=True)
-class Extend:
+class Extend(Struct, frozen=True):
     """Append to a list."""
 
     path: Path
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(Struct, frozen=True):
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class DropFirst:
+class DropFirst(Struct, frozen=True):
     """Remove the first `count` elements of a list."""
 
     path: Path
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Include:
+class Include(Struct, frozen=True):
     """Add numbers to a set, which is absent when empty."""
 
     path: Path
     members: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Exclude:
+class Exclude(Struct, frozen=True):
     path: Path
     members: frozenset[int]
 
@@ -129,8 +114,7 @@ Combining = Plus | Extend | DropFirst | Include | Exclude
 Action = Put | PutIfMissing | Copy | Drop | Combining
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     when: tuple[Condition, ...]
     do: tuple[Action, ...]
 
@@ -234,7 +218,3 @@ def _put_inside(whole: dict[str, Any], keys: list[str], value: Any) -> None:
         whole.pop(keys[-1], None)
     else:
         whole[keys[-1]] = value
-
-
-def field_names(record: type[Any]) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(record))

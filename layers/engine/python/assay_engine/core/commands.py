@@ -6,8 +6,9 @@ integer, because both Lua runtimes write 3 as 3.0. Unknown types are skipped.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from . import ids, limits
 from .activity import Policy
@@ -17,15 +18,13 @@ MAX_SEQ = 2**31 - 1
 _ABSENT = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """A value that stands in a command, which may be null."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleActivity:
+class ScheduleActivity(Struct, frozen=True, kw_only=True):
     seq: int
     name: str
     task_queue: str
@@ -33,63 +32,53 @@ class ScheduleActivity:
     policy: Policy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleTimer:
+class ScheduleTimer(Struct, frozen=True, kw_only=True):
     seq: int
     duration_secs: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitForSignal:
+class WaitForSignal(Struct, frozen=True, kw_only=True):
     name: str
     timer_seq: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordSideEffect:
+class RecordSideEffect(Struct, frozen=True, kw_only=True):
     seq: int
     name: str
     value: Given | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartChildWorkflow:
+class StartChildWorkflow(Struct, frozen=True, kw_only=True):
     workflow_type: str
     workflow_id: str
     task_queue: str
     input: Given | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordSnapshot:
+class RecordSnapshot(Struct, frozen=True, kw_only=True):
     state: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpsertSearchAttributes:
+class UpsertSearchAttributes(Struct, frozen=True, kw_only=True):
     patch: Mapping[str, Any]
     seq: int | None
     """Counted by clients that skip upserts found in history; absent from old ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContinueAsNew:
+class ContinueAsNew(Struct, frozen=True, kw_only=True):
     input: Given | None
     workflow_id: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompleteWorkflow:
+class CompleteWorkflow(Struct, frozen=True, kw_only=True):
     result: Given | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailWorkflow:
+class FailWorkflow(Struct, frozen=True, kw_only=True):
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CancelWorkflow:
+class CancelWorkflow(Struct, frozen=True, kw_only=True):
     reason: str | None
 
 

@@ -142,6 +142,8 @@ def plan_step(head: Head, step: Step, batch: Batch, now: float, *, read: bool) -
         Equals(("nonce",), head.nonce),
         Missing(("lease_token",)),
         Equals(("length",), step.version),
+        # Nothing lies between what was seen and the end: a worker that has miscounted is refused.
+        Equals(("seen",), step.version),
         Equals((*line, "a"), step.attempt),
         Equals((*line, "w"), batch.worker),
     )
