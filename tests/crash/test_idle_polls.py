@@ -94,7 +94,18 @@ def test_a_run_is_given_to_one_of_three_hundred_waiting_exchanges(url: str, api:
         took = time.monotonic() - begun
         (task,) = _answer(connection)["workflow_tasks"]
         assert task["run"]["id"] == "here"
-        assert took < 2
+        assert took < 1
+
+
+def test_exchanges_whose_workers_have_died_are_given_nothing(url: str, api: Api) -> None:
+    with _waiting(url, api, "deserted"):
+        pass
+    with ExitStack() as stack:
+        living = _wait_for_work(stack, url, "deserted", WAITING)
+        until(lambda: _listed(api, "deserted") == WAITING + 1 or None, "it is waiting")
+        assert api.start("there", "Pay", "deserted").status_code == 201
+        (task,) = _answer(living)["workflow_tasks"]
+        assert task["run"]["id"] == "there"
 
 
 def _answered(connections: list[socket.socket]) -> list[socket.socket]:

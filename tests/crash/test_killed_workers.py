@@ -48,11 +48,12 @@ def test_a_worker_killed_in_an_activity_is_succeeded_by_another(
     with working(kind, url, journal) as second:
         record = api.ended(run)
     assert record["status"] == "COMPLETED"
-    begun, hung, again, shipped = second.lines()
-    assert [begun, hung] == [["charge", run, 1], ["hangs", "activity"]]
-    assert again[:2] == ["charge", run]
-    assert again[2] > 1
-    assert shipped == ["ship", run, 1]
+    assert second.lines() == [
+        ["charge", run, 1],
+        ["hangs", "activity"],
+        ["charge", run, 2],
+        ["ship", run, 1],
+    ]
     assert _counts(api, run) == ONCE
 
 

@@ -8,12 +8,11 @@ from random import Random
 from assay_engine.app import dispatch, polling, recovery
 from assay_engine.core import commit, limits
 
+# How long a tail may be after a commit, after an inbound event, and at all.
+_TAILS = ((0, 0, 1), (0, 300, 500), (200, 400, 900))
 _SMALL = {
     (limits, "INLINE_VALUE_BYTES"): (60, 400),
     (limits, "ITEM_VALUE_BYTES"): (500,),
-    (limits, "TAIL_AFTER_COMMIT"): (0, 200),
-    (limits, "TAIL_AFTER_INBOUND"): (0, 300),
-    (limits, "TAIL_FULL"): (1, 500, 900),
     (limits, "MAX_CUT"): (1, 3),
     (limits, "MAX_BATCH_BYTES"): (1, 400),
     (limits, "MAX_EAGER"): (1, 3),
@@ -32,6 +31,10 @@ def squeezed(random: Random, share: float) -> Iterator[None]:
     """Make about `share` of the limits small for a while."""
     chosen = {place: random.choice(sizes) for place, sizes in _SMALL.items()}
     chosen = {place: size for place, size in chosen.items() if random.random() < share}
+    if random.random() < share:
+        names = ("TAIL_AFTER_COMMIT", "TAIL_AFTER_INBOUND", "TAIL_FULL")
+        for name, size in zip(names, random.choice(_TAILS), strict=True):
+            chosen[limits, name] = size
     if (limits, "MAX_BATCH_BYTES") in chosen:
         chosen[commit, "_SURELY_FIT"] = 1
     old = {(module, name): getattr(module, name) for module, name in chosen}
