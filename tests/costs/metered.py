@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -85,15 +86,19 @@ class Price:
     queries: float
 
 
+def binary() -> Path:
+    found = find_binary()
+    if found is None:
+        pytest.skip("no dynoxide binary: `make test` installs it where Node is present")
+    return found
+
+
 @contextmanager
 def dynoxide() -> Iterator[str]:
     """A DynamoDB of our own, as `assay serve --memory` runs it: with the index that keeps its
     thousandth write as fast as its first."""
-    binary = find_binary()
-    if binary is None:
-        pytest.skip("no dynoxide binary: `make test` installs it where Node is present")
     directory = data_dir.in_memory()
-    store = Dynoxide(binary, directory.database)
+    store = Dynoxide(binary(), directory.database)
     store.start()
     try:
         yield store.endpoint

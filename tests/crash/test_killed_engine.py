@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.costs import ledger
+from tests.costs.metered import binary
 from tests.crash.load import Client, RememberingWorker
 from tests.crash.processes import Serve, calling, serving, working
 
@@ -27,6 +28,7 @@ SENDERS = 4
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
+    binary()  # another store would be in memory
     # The worker's leases and attempts that a death interrupts are given up after a second.
     options = ("--data-dir", str(tmp_path / "data"))
     with serving(tmp_path / "engine.log", *options, lease_secs=1.0) as serve:

@@ -241,7 +241,7 @@ class Machine:
 
     def _side_branch(self, ops: list[Op], out: list[Any], end: Wait) -> Branch:
         for op in ops:
-            yield from self._run(op | {"must": False} if op["op"] == "act" else op, out)
+            yield from self._run(op, out)
         self._done[end] = (True, None)
 
     def _activity(self, op: Op) -> Wait:

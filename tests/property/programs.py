@@ -58,7 +58,10 @@ class Author:
         if depth > 0:
             kinds = [kind for kind in kinds if kind not in ("child", "detach", "clash")]
         weights = [self._tastes[kind] for kind in kinds]
-        return self._written(self._random.choices(kinds, weights)[0], name, depth)
+        kind = self._random.choices(kinds, weights)[0]
+        if kind == "act":
+            return self._activity(name, alone=True)
+        return self._written(kind, name, depth)
 
     def _written(self, kind: str, name: str, depth: int) -> Op:
         match kind:
@@ -92,13 +95,13 @@ class Author:
         chosen = self._random.choices(kinds, k=self._random.randint(1, 3))
         return [self._written(kind, name, depth) for kind in chosen]
 
-    def _activity(self, name: str) -> Op:
+    def _activity(self, name: str, *, alone: bool = False) -> Op:
         return {
             "op": "act",
             "label": self._label(name),
             "queue": OTHER_QUEUE if self._random.random() < 0.2 else QUEUE,
             "fails": self._random.choices([0, 1, 2, -1, -2], [24, 4, 2, 3, 2])[0],
-            "must": self._random.random() < 0.1,
+            "must": alone and self._random.random() < 0.1,
             "heals": self._random.random() < 0.3,
             "size": self._random.choices([0, 300, 900, 2000], [8, 2, 1, 1])[0],
             "beats": self._random.random() < 0.2,
@@ -125,7 +128,7 @@ def schedule(seq: int, op: Op) -> dict[str, Any]:
 def perform(work: dict[str, Any], attempt: int, *, retried: bool = False) -> tuple[bool, str]:
     """What an activity does: succeed with a text that names it, or fail. Some recover once
     somebody has asked for a retry of the run that they made fail."""
-    hopeless = work["fails"] < 0 and not (retried and work["heals"])
+    hopeless = work["fails"] < 0 and not (retried and heals(work))
     if hopeless or attempt <= work["fails"]:
         return False, f"no luck with {work['label']}"
     return True, work["label"] + "x" * work["size"]
@@ -204,13 +207,13 @@ def expected(program: Program, *, retried: bool = False) -> tuple[str, Any]:
 def _expect(op: Op, out: list[Any], retried: bool) -> None:
     match op["op"]:
         case "act":
-            ok, value = perform(op, 99, retried=retried and heals(op))
+            ok, value = perform(op, 99, retried=retried)
             if not ok and op["must"]:
                 raise _Raised(op["label"])
             out.append(outcome_text(ok, value, op["label"]))
         case "par":
             for each in op["acts"]:
-                _expect(each | {"must": False}, out, False)
+                _expect(each, out, retried)
         case "side":
             out.append(op["label"])
         case "child":
@@ -219,4 +222,4 @@ def _expect(op: Op, out: list[Any], retried: bool) -> None:
         case "fork":
             for branch in op["branches"]:
                 for each in branch:
-                    _expect(each | {"must": False} if each["op"] == "act" else each, out, False)
+                    _expect(each, out, retried)

@@ -56,7 +56,7 @@ class _Context:
             case "act":
                 return self._parallel([op])
             case "par":
-                return self._parallel([each | {"must": False} for each in op["acts"]])
+                return self._parallel(op["acts"])
             case "sleep":
                 return self._sleep(op)
             case "signal":

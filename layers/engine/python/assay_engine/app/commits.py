@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 from ..core import ids, keys, limits, values
 from ..core.change import Change, Equals, Exclude, Exists, Plus
-from ..core.commands import Command, ContinueAsNew, RecordSnapshot
+from ..core.commands import Command, ContinueAsNew, RecordSnapshot, StartChildWorkflow
 from ..core.commit import Plan, plan_commit
 from ..core.decide import Batch
 from ..core.errors import BusyError, ConflictError, StaleError
-from ..core.history import Numbered
+from ..core.history import EventType, Numbered
 from ..core.run import Head, Payload, Record
 from . import ending, history, owed, payloads
 from .engine import Engine
@@ -20,6 +20,7 @@ from .start import NewRun, prepare_run, stamped
 _TRIES = 25
 # With more debts than this they are struck off at once; fewer are struck off by outcomes.
 _STRIKE_OFF_ABOVE = 3
+_CHILD_ENDS = (EventType.CHILD_COMPLETED, EventType.CHILD_FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,9 @@ def commit(engine: Engine, head: Head, commands: Sequence[Command], batch: Batch
             return Committed(
                 head=follow_up(engine, head, after), refused=plan.refused, eager=tuple(eager)
             )
-        head, left = history.flush_above(engine, after, limits.TAIL_AFTER_COMMIT), [*plan.rest]
+        after = history.flush_above(engine, after, limits.TAIL_AFTER_COMMIT)
+        # The flush may have read a newer head, on which the lease is somebody else's.
+        head, left = _still_ours(after, token), [*plan.rest]
     raise BusyError("the run is changing too fast")
 
 
@@ -70,7 +73,19 @@ def named(engine: Engine, head: Head, commands: list[Command], batch: Batch) -> 
     if continued is not None:
         target = continued.workflow_id or free_id(engine, head)
         batch = replace(batch, target=target)
+    if batch.legacy and any(isinstance(command, StartChildWorkflow) for command in commands):
+        batch = replace(batch, ended=_ended_unseen(engine, head))
     return batch
+
+
+def _ended_unseen(engine: Engine, head: Head) -> frozenset[str]:
+    """Children whose outcome the holder of the lease has not seen. The legacy client sends
+    StartChildWorkflow at every wake until it has, and the head no longer knows them."""
+    seen = head.lease_length or 0
+    if seen == head.length:
+        return frozenset()
+    unseen = history.load(engine, head, after=seen)
+    return frozenset(str(n.event.data["i"]) for n in unseen if n.event.type in _CHILD_ENDS)
 
 
 def free_id(engine: Engine, head: Head) -> str:

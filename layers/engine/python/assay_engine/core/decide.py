@@ -45,6 +45,8 @@ class Batch:
     """Name of the item that holds the batch's snapshot; unique to this commit."""
     target: str | None = None
     """Id of the run that continues this one."""
+    ended: frozenset[str] = frozenset()
+    """Children whose outcome landed unseen by a legacy client, which then starts them again."""
 
 
 @dataclass(kw_only=True)
@@ -188,6 +190,8 @@ def _child(draft: Draft, command: StartChildWorkflow, batch: Batch) -> None:
     started = [*draft.head.children.values()]
     started += [value for path, value in draft.sets.items() if path[0] == "children"]
     if any(ids.same_child(mark, command.workflow_id) for mark in started):
+        return
+    if command.workflow_id in batch.ended:
         return
     data = {
         "i": command.workflow_id,
