@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from assay_engine.app import queries
+from assay_engine.app.names import RunRef
 from assay_engine.core import activity as states
 from assay_engine.core import keys, values
 from assay_engine.core.history import Event, EventType, Numbered
@@ -95,9 +97,9 @@ def _ends_as_its_program_does(world: World, head: Head) -> None:
         return
     retried = world.ledger.retries(head.nonce) > 0
     status, value = programs.expected(program_of(world, head), retried=retried)
-    last = _events(world, head)[-1]["payload"]
-    found = last["error"] if status == "FAILED" and last else last
-    assert (str(head.status), found) == (status, value)
+    seen = queries.describe(world.processes[0], RunRef(run_id=head.id, namespace=head.namespace))
+    found = seen.error if seen.result is None else values.parse(seen.result)
+    assert (str(seen.head.status), found) == (status, value), head.id
 
 
 def _owes_nothing(world: World, head: Head) -> None:

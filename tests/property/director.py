@@ -32,6 +32,9 @@ class Until:
     ready: Callable[[], bool]
 
 
+# Clients of every kind wait this long for an answer.
+PATIENCE_SECS = 30.0
+
 Script = Generator[Call | Sleep | Until, Any, None]
 
 
@@ -60,6 +63,7 @@ class Actor:
         self.call: Call | None = None
         self.process: Engine | None = None
         self.handling: Handling | None = None
+        self.called_at = 0.0
         self.asleep = False
         self.answer: tuple[Any, Exception | None] = (None, None)
         """What it goes on with: a value, or an error."""
@@ -98,12 +102,27 @@ class Director:
         actor = self.world.random.choice(able)
         if not self.world.calm:
             self.world.clock.moment += self.world.random.choice([0.0, 0.001, 0.02, 0.1])
-        if actor.handling is not None:
+        if self._out_of_patience(actor):
+            self._give_up(actor)
+        elif actor.handling is not None:
             self.world.lanes.resume(actor.handling)
             self._check_answer(actor)
         else:
             self._go_on(actor)
         return True
+
+    def _out_of_patience(self, actor: Actor) -> bool:
+        if actor.handling is None or actor in self.orphans:
+            return False
+        return self.world.now() > actor.called_at + PATIENCE_SECS
+
+    def _give_up(self, actor: Actor) -> None:
+        """The caller hears nothing for too long and goes on; the engine does not know."""
+        left = Actor(actor.owner, f"({actor.name})", actor.script)
+        left.call, left.process, left.handling = actor.call, actor.process, actor.handling
+        self.orphans.append(left)
+        actor.handling, actor.answer, actor.wakes_at = None, (None, LostError("time-out")), 0.0
+        self.note(actor.name, "gives up waiting")
 
     def _able(self, actor: Actor) -> bool:
         if actor.handling is not None:
@@ -140,7 +159,7 @@ class Director:
                 actor.until = ready
             case Call(what, handler):
                 process = self.world.random.choice(self.world.processes)
-                actor.call, actor.process = wish, process
+                actor.call, actor.process, actor.called_at = wish, process, self.world.now()
                 self.note(actor.name, f"→ {what}")
                 actor.handling = self.world.lanes.start(lambda: handler(process))
                 self._check_answer(actor)

@@ -135,7 +135,7 @@ class Simulation:
 def troubles(seed: int) -> Trouble:
     """What goes wrong in the history of this seed."""
     random = Random(seed)
-    scale = random.choice([0.0, 0.3, 1.0])
+    scale = random.choice([0.0, 0.3, 1.0, 3.0])
 
     def some(rate: float) -> float:
         return rate * scale if random.random() < 0.5 else 0.0

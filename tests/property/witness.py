@@ -10,6 +10,7 @@ from typing import Any
 
 from assay_engine.app.ports import DueEntry, PutIf, S, Store, Stored, Update
 from assay_engine.core import activity as states
+from assay_engine.core import limits
 from assay_engine.core.activity import Activity
 from assay_engine.core.change import Change, Condition
 from assay_engine.core.history import Event, EventType, unpack
@@ -199,6 +200,8 @@ class Witness:
         if old.lease_token is None:
             return
         assert old.lease_token not in self.commits, "two commits under one lease"
+        sighted = old.lease_length == old.length or (old.refusals or 0) >= limits.MAX_REFUSALS - 1
+        assert new.is_open or sighted, "closed by somebody who had not seen everything"
         self.commits[old.lease_token] = new.report
 
 
@@ -246,6 +249,7 @@ def _check_books(log: Log, head: Head) -> None:
     """The head's books say what its history says."""
     if not head.is_open:
         assert log.closed_at == head.length, "closed without a closing event"
+        assert head.tail, "result and error stand in the closing event, which was cut"
         return
     assert log.closed_at is None, "open behind a closing event"
     eager, queued = {int(seq) for seq in head.eager}, set(head.queued or ())

@@ -148,9 +148,7 @@ def _cached(request: Mapping[str, Any]) -> dict[tuple[str, str, str], int]:
     return found
 
 
-def _take(
-    engine: Engine, sender: Sender, wanted: Wanted, gone: Callable[[], bool] | None
-) -> Tasks:
+def _take(engine: Engine, sender: Sender, wanted: Wanted, gone: Callable[[], bool] | None) -> Tasks:
     """What is ready; if nothing is and the caller has time (`gone` is given), wait for it."""
     runs = queues.slots(engine, wanted.queue, keys.WORKFLOWS, sender.namespace)
     items = queues.slots(engine, wanted.queue, keys.ACTIVITIES, sender.namespace)

@@ -96,7 +96,8 @@ def find_outcome(engine: Engine, head: Head, seq: int) -> Numbered | None:
 def flush_above(engine: Engine, head: Head, size_limit: int) -> Head:
     """Cut the tail while it is longer than `size_limit` bytes. Anybody may, without a lease."""
     for _ in range(100):
-        if head.tail_bytes <= size_limit or not head.tail:
+        # A closed run keeps its tail: result and error stand in the closing event.
+        if head.tail_bytes <= size_limit or not head.tail or not head.is_open:
             return head
         head = flush(engine, head)
     return head
