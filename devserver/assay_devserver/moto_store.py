@@ -5,16 +5,12 @@ two threads win the same conditional write.
 """
 
 import logging
-import sys
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
-
-_RECURSION = 20_000
 
 
 class MotoStore:
@@ -27,8 +23,6 @@ class MotoStore:
         from werkzeug.serving import make_server  # noqa: PLC0415
 
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        # moto reads an expression by recursion: the longest cut needs more than Python allows.
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION))
         dispatcher: Any = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, OneAtATime(dispatcher), threaded=True)
         self._serving = threading.Thread(target=self._server.serve_forever, daemon=True)

@@ -10,7 +10,7 @@ from assay_engine.core.history import Event, EventType, Numbered
 from assay_engine.core.render import Renderer, shipped
 from assay_engine.core.run import Chunk, Head, Record
 from tests.property import programs
-from tests.property.clients import program_of
+from tests.property.clients import TERMINATED, program_of
 from tests.property.machine import Machine
 from tests.property.world import SLOTS, World
 
@@ -24,7 +24,8 @@ def check(world: World) -> None:
         _history_is_what_the_program_does(world, head)
         _ends_as_its_program_does(world, head)
         _owes_nothing(world, head)
-        _parent_has_heard(world, head)
+        _children_are_there(world, head)
+        _children_end_with_it(world, head)
     _items_agree_with_history(world)
     _signals_are_there_once(world)
     for slot in SLOTS:
@@ -118,12 +119,27 @@ def _owes_nothing(world: World, head: Head) -> None:
     assert wanted.items() <= merged.items(), f"attributes of {head.id} were never merged"
 
 
-def _parent_has_heard(world: World, head: Head) -> None:
-    """Every child that ended is in the history of a parent that was there to hear it."""
+def _children_are_there(world: World, head: Head) -> None:
+    """Also those whose parent did not wait for them."""
     log = world.witness.logs[head.key, head.nonce]
     for child_id, seq in log.children.items():
         child = world.witness.get(Head, keys.head(head.namespace, child_id))
         assert child is not None, f"{head.id} never put its child {child_id} ({seq})"
+
+
+def _children_end_with_it(world: World, head: Head) -> None:
+    """A run that was ended from outside has asked its open children to end too."""
+    log = world.witness.logs[head.key, head.nonce]
+    if log.events[-1].data.get("e") != TERMINATED:
+        return
+    for child_id in log.children:
+        child = world.witness.get(Head, keys.head(head.namespace, child_id))
+        while child is not None and child.continued_to is not None:
+            child = world.witness.get(Head, keys.head(head.namespace, child.continued_to))
+        assert child is not None
+        asked = world.witness.logs[child.key, child.nonce].cancel_requested
+        before = (child.completed_at or 0) <= (log.cleaned_up or 0) + world.skew_secs
+        assert asked or before, f"{child.id} goes on after its parent {head.id} was terminated"
 
 
 def _items_agree_with_history(world: World) -> None:

@@ -15,6 +15,7 @@ from tests.property.programs import Program
 from tests.property.world import World
 
 _UNANSWERED = (AssayError, LostError)
+TERMINATED = "that is enough"
 
 
 def program_of(world: World, head: Head) -> Program:
@@ -145,7 +146,7 @@ class Client:
         value: Any = {"name": run_id, "type": "", "ops": [], "fails": False, "cleanup": False}
         calls = {
             "cancel": lambda e: runs.cancel(e, ref, "enough"),
-            "terminate": lambda e: runs.terminate(e, ref, "enough"),
+            "terminate": lambda e: runs.terminate(e, ref, TERMINATED),
             "continue": lambda e: runs.continue_as_new(e, ref, value, None),
         }
         try:
@@ -171,7 +172,7 @@ class Client:
 class Stream:
     """Tells parents of closed children: late, in any order, sometimes twice or not at all."""
 
-    def __init__(self, director: Director, *, loses: bool) -> None:
+    def __init__(self, director: Director, *, loses: float) -> None:
         self._world = director.world
         self._random = director.world.random
         self._loses = loses
@@ -187,7 +188,7 @@ class Stream:
         while True:
             closed = self._world.witness.closed
             for head in closed[self._taken :]:
-                if not (self._loses and self._random.random() < 0.3):
+                if self._random.random() >= self._loses:
                     self.waiting.append(head)
             self._taken = len(closed)
             if not self.waiting:

@@ -185,6 +185,8 @@ class ExchangeWorker:
         )
         if answer["status"] != "accepted":
             run.forget()
+            if answer["status"] == "stale":
+                self._world.ledger.stale(task["run"]["incarnation"], answer["id"])
         else:
             self._world.ledger.committed(task["lease"], answer["id"])
             run.mark, run.known = answer["mark"], answer["version"]
@@ -301,6 +303,8 @@ class ExchangeWorker:
                 run.forget()
         else:
             run.forget()
+            if answer["status"] == "stale":
+                self._world.ledger.stale(task["run"]["incarnation"], answer["id"])
         self._follow(answer)
 
 

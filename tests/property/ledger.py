@@ -6,7 +6,8 @@ from typing import Any
 from assay_engine.core.activity import Activity
 from assay_engine.core.history import Event, EventType
 from assay_engine.core.run import Head
-from tests.property.witness import Log, Witness
+from tests.property.log import Log
+from tests.property.witness import Witness
 
 Attempt = tuple[int, int, int]
 """Activity id, number, retries of the run before it."""
@@ -48,6 +49,11 @@ class Ledger:
         assert lease in self.witness.commits, "accepted under a lease that committed nothing"
         if report is not None:
             assert self.witness.commits[lease] == report, "accepted for another report's commit"
+
+    def stale(self, incarnation: str, report: str) -> None:
+        """A worker was told that its report came too late: not if it is the last one applied."""
+        head = next(h for h in self.witness.heads() if h.nonce == incarnation)
+        assert head.report != report, "an applied report was answered as stale"
 
     def fused(self, incarnation: str, report: str) -> None:
         assert (incarnation, report) in self.witness.reports, "accepted, but never applied"

@@ -25,18 +25,19 @@ CALM_SECS = 8 * 3600.0
 class Trouble:
     """What goes wrong in one history, and for how long."""
 
-    steps: int = 400
+    steps: int = 700
     roots: int = 3
     rates: Rates = CALM
     lost_answers: float = 0.0
     jumps: float = 0.0
     deaths: float = 0.0
     meddling: bool = False
-    lossy_stream: bool = False
+    lost_notices: float = 0.0
     legacy: float = 0.3
     """Share of legacy workers; if there are no others, every program is a serial one."""
     squeeze: float = 0.0
     """Share of the engine's limits that are made small."""
+    lease_secs: float = 30.0
     skew_secs: float = 0.0
     """How far the clocks of the engine's processes may differ from the right time."""
 
@@ -49,7 +50,7 @@ class Simulation:
     def __init__(self, seed: int, trouble: Trouble) -> None:
         self.seed = seed
         self._trouble = trouble
-        self.world = World(seed, skew_secs=trouble.skew_secs)
+        self.world = World(seed, skew_secs=trouble.skew_secs, lease_secs=trouble.lease_secs)
         self.director = Director(self.world)
         self._random = Random(self.world.random.random())
         self._workers: list[str] = []
@@ -58,7 +59,7 @@ class Simulation:
         author = Author(Random(self.world.random.random()), forked=forked)
         roots = [author.program(f"r{number}") for number in range(trouble.roots)]
         self.client = Client(self.director, roots)
-        self.stream = Stream(self.director, loses=trouble.lossy_stream)
+        self.stream = Stream(self.director, loses=trouble.lost_notices)
         self.director.spawn("tick", "tick", clients.ticking(self.world))
 
     def run(self) -> None:
@@ -141,7 +142,7 @@ def troubles(seed: int) -> Trouble:
         return rate * scale if random.random() < 0.5 else 0.0
 
     return Trouble(
-        roots=random.choice([1, 2, 4]),
+        roots=random.choice([1, 2, 4, 6]),
         rates=Rates(
             busy_before=some(0.03),
             busy_after=some(0.03),
@@ -153,8 +154,9 @@ def troubles(seed: int) -> Trouble:
         jumps=some(0.03),
         deaths=some(0.02),
         meddling=random.random() < 0.5,
-        lossy_stream=random.random() < 0.2,
+        lost_notices=random.choice([0.0, 0.0, 0.5, 1.0]),
         legacy=random.choice([0.0, 0.3, 0.3, 1.0]),
+        lease_secs=random.choice([30.0, 30.0, 2.0]),
         skew_secs=random.choice([0.0, 0.0, 0.4]),
         squeeze=random.choice([0.0, 0.2, 0.7]),
     )

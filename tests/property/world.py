@@ -83,10 +83,11 @@ class NoWakeups:
 
 
 class World:
-    def __init__(self, seed: int, *, skew_secs: float = 0.0) -> None:
+    def __init__(self, seed: int, *, skew_secs: float = 0.0, lease_secs: float = 30.0) -> None:
         self.random = Random(seed)
         self.clock = SimulatedClock()
-        self._skew_secs = skew_secs
+        self.skew_secs = skew_secs
+        self._options = Options(idle_poll_secs=0.0, lease_secs=lease_secs)
         self.lanes = Lanes()
         # Two processes may differ by twice the skew, and a deadline be off by as much.
         self.witness = Witness(MemoryStore(), self.clock.now, slack_secs=2 * skew_secs)
@@ -104,9 +105,9 @@ class World:
             store=self.store,
             blobs=self.blobs,
             wakeups=NoWakeups(),
-            clock=self.clock.ahead(self.random.uniform(-self._skew_secs, self._skew_secs)),
+            clock=self.clock.ahead(self.random.uniform(-self.skew_secs, self.skew_secs)),
             entropy=self._entropy,
-            options=Options(idle_poll_secs=0.0),
+            options=self._options,
             memory=Memory(),
         )
 

@@ -53,7 +53,7 @@ def moto() -> Iterator[str]:
     # Not threaded, so one request at a time: moto is not thread safe.
     limit = sys.getrecursionlimit()
     # It reads a long expression by recursion: the longest cut needs more than Python allows.
-    sys.setrecursionlimit(20 * limit)
+    sys.setrecursionlimit(4 * limit)
     server = make_server(HOST, 0, DomainDispatcherApplication(create_backend_app), threaded=False)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()

@@ -39,7 +39,7 @@ def fuse(engine: Engine, key: Key, nonce: str, step: Step, batch: Batch) -> Step
     """Raises StaleError if the activity is no longer this worker's."""
     now = engine.now()
     if abs(step.at - now) > limits.MAX_CLOCK_SKEW_SECS:
-        return _keep(engine, key, nonce, replace(step, at=now), "clock_skew")
+        return _skewed(engine, key, nonce, replace(step, at=now), batch)
     head = None
     blind = len(step.commands) <= _BLIND_COMMANDS and not any(
         isinstance(command, _NEEDS_IMAGE) for command in step.commands
@@ -65,6 +65,13 @@ def fuse(engine: Engine, key: Key, nonce: str, step: Step, batch: Batch) -> Step
             continue
         return _follow_up(engine, plan, after)
     raise BusyError("the run is changing too fast")
+
+
+def _skewed(engine: Engine, key: Key, nonce: str, step: Step, batch: Batch) -> Stepped:
+    """The worker's clock is off, or this is an old report: one that was applied, perhaps."""
+    head = engine.store.get(Head, key)
+    refusal = _judge(head, nonce, step, batch) or "clock_skew"
+    return _refuse(engine, head, nonce, step, refusal)
 
 
 def _judge(head: Head | None, nonce: str, step: Step, batch: Batch) -> str | None:
