@@ -211,6 +211,15 @@ def test_continue_as_new_closes_the_run_and_starts_the_next(world: World) -> Non
     assert '"k":1' in str(world.record(follower).search_attributes)
 
 
+def test_a_run_that_was_asked_to_end_does_not_continue(world: World) -> None:
+    world.start("a")
+    world.turn("a", {"type": "WaitForSignal", "name": "go"})
+    world.cancel("a")
+    world.turn("a", {"type": "ContinueAsNew", "input": {"n": 2}})
+    assert world.status("a") == "CANCELLED"
+    assert world.head("a").continued_to is None
+
+
 def test_continuing_twice_in_one_second_finds_another_id(world: World) -> None:
     ref = runs.RunRef(run_id="a")
     world.start("a")

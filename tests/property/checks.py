@@ -133,13 +133,22 @@ def _children_end_with_it(world: World, head: Head) -> None:
     if log.events[-1].data.get("e") != TERMINATED:
         return
     for child_id in log.children:
-        child = world.witness.get(Head, keys.head(head.namespace, child_id))
-        while child is not None and child.continued_to is not None:
-            child = world.witness.get(Head, keys.head(head.namespace, child.continued_to))
-        assert child is not None
-        asked = world.witness.logs[child.key, child.nonce].cancel_requested
-        before = (child.completed_at or 0) <= (log.cleaned_up or 0) + world.skew_secs
-        assert asked or before, f"{child.id} goes on after its parent {head.id} was terminated"
+        chain = _chain(world, keys.head(head.namespace, child_id))
+        asked = any(world.witness.logs[run.key, run.nonce].cancel_requested for run in chain)
+        before = (chain[-1].completed_at or 0) <= (log.cleaned_up or 0) + world.skew_secs
+        assert asked or before, f"{child_id} goes on after its parent {head.id} was terminated"
+
+
+def _chain(world: World, key: keys.Key) -> list[Head]:
+    """A run and those that continue it."""
+    chain: list[Head] = []
+    while True:
+        head = world.witness.get(Head, key)
+        assert head is not None
+        chain.append(head)
+        if head.continued_to is None:
+            return chain
+        key = keys.head(head.namespace, head.continued_to)
 
 
 def _items_agree_with_history(world: World) -> None:

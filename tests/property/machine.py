@@ -32,7 +32,7 @@ _OWN = {
 _CLOSING = {
     "WorkflowCompleted": ("CompleteWorkflow", "ContinueAsNew"),
     "WorkflowFailed": ("FailWorkflow",),
-    "WorkflowCancelled": ("CancelWorkflow",),
+    "WorkflowCancelled": ("CancelWorkflow", "ContinueAsNew"),
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ..core import ids, keys, limits, values
 from ..core.change import Change, Equals, Exclude, Exists, Plus
 from ..core.commands import Command, ContinueAsNew, RecordSnapshot, StartChildWorkflow
-from ..core.commit import Plan, plan_commit
+from ..core.commit import Plan, applied, plan_commit
 from ..core.decide import Batch
 from ..core.errors import BusyError, ConflictError, StaleError
 from ..core.history import EventType, Numbered
@@ -29,28 +29,37 @@ class Committed:
     refused: bool = False
     eager: tuple[Numbered, ...] = ()
     """ActivityScheduled events of activities the worker may run at once."""
+    again: bool = False
+    """An earlier sending had applied the batch, or parts of it."""
 
 
 def commit(engine: Engine, head: Head, commands: Sequence[Command], batch: Batch) -> Committed:
     """Apply a batch; `head` is an image that carries the lease. Raises StaleError."""
-    left, eager = list(commands), list[Numbered]()
-    token = head.lease_token
+    token, eager, mine = head.lease_token, list[Numbered](), 0
+    image: object = head
     for _ in range(_TRIES):
-        batch = named(engine, head, left, batch)
+        if isinstance(image, Head) and image.report == batch.report:
+            return Committed(head=image, again=True)
+        head = _still_ours(image, token)
+        done = applied(head, batch.report)
+        left = list(commands[done:])
+        batch = named(engine, head, left, replace(batch, applied=done))
         plan = plan_commit(head, left, batch, engine.now())
         try:
             after = write(engine, plan, batch)
         except ConditionFailedError as failed:
-            head = _still_ours(failed.image, token)
+            image = failed.image
             continue
         eager += eager_events(plan)
+        mine += len(left) - len(plan.rest)
         if not plan.rest:
             return Committed(
-                head=follow_up(engine, head, after), refused=plan.refused, eager=tuple(eager)
+                head=follow_up(engine, head, after),
+                refused=plan.refused,
+                eager=tuple(eager),
+                again=mine < len(commands),
             )
-        after = history.flush_above(engine, after, limits.TAIL_AFTER_COMMIT)
-        # The flush may have read a newer head, on which the lease is somebody else's.
-        head, left = _still_ours(after, token), [*plan.rest]
+        image = history.flush_above(engine, after, limits.TAIL_AFTER_COMMIT)
     raise BusyError("the run is changing too fast")
 
 

@@ -191,12 +191,21 @@ def _cancel_children(engine: Engine, head: Head, reason: str | None) -> None:
         event = numbered.event
         if event.type is not EventType.CHILD_STARTED or str(numbered.seq) not in head.children:
             continue
-        child = _end_of_chain(engine, keys.head(head.namespace, str(event.data["i"])))
-        nonce = ids.child_nonce(head.nonce, numbered.seq)
+        child_id, nonce = str(event.data["i"]), ids.child_nonce(head.nonce, numbered.seq)
+        _cancel_child(engine, keys.head(head.namespace, child_id), nonce, reason)
+
+
+def _cancel_child(engine: Engine, key: Key, nonce: str, reason: str | None) -> None:
+    """Ask a child to end, at whatever run its chain has come to."""
+    for _ in range(_TRIES):
+        child = _end_of_chain(engine, key)
         if child is None or (child.parent or {}).get("n") != nonce:
-            continue
-        if child.is_open and child.cancel_after is None:
-            request_cancel(engine, child.key, reason)
+            return
+        if not child.is_open or child.cancel_after is not None:
+            return
+        if request_cancel(engine, child.key, reason):
+            return
+        # It closed just now: perhaps to continue as another run.
 
 
 def _end_of_chain(engine: Engine, key: Key) -> Head | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import keys, limits
+from ..core.activity import Activity
 from ..core.commands import read_all
 from ..core.commit import Step
 from ..core.decide import Batch
@@ -152,6 +153,8 @@ def _commit(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
     done = commits.commit(engine, head, commands, batch)
     if done.refused:
         return {"status": "refused", "code": "unseen_events", "version": done.head.length}
+    if done.again:
+        return _repeat(engine, done.head, report)
     tasks = [dispatch.eager_task(engine, done.head, n) for n in done.eager]
     return {"version": done.head.length, "activities": tasks}
 
@@ -249,18 +252,31 @@ def _fused(
     return {"version": done.head.length, "mark": done.mark, "activities": tasks}
 
 
+def _item(engine: Engine, report: Report, sender: Sender) -> Activity | None:
+    """The item of a queued activity that is this worker's; None: it is an eager one.
+
+    The number of an attempt is not enough: one handed back, or begun anew by a retry of the
+    run, is run by another worker under the same number, and this may be an old report.
+    """
+    seq, named = report.whole("seq"), report.raw.get("activity_id")
+    item = eager.item_of(engine, report.key, report.nonce, seq, named)
+    if item is not None and item.worker != sender.worker:
+        raise StaleError("this attempt is no longer this worker's")
+    return item
+
+
 def _failed(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
     seq, attempt = report.whole("seq"), report.whole("attempt")
     error, retryable = report.text("error"), report.raw.get("retryable", True) is not False
-    item = eager.item_of(engine, report.key, report.nonce, seq, report.raw.get("activity_id"))
-    if item is not None:
-        if not activities.fail(engine, item, error, retryable=retryable, attempt=attempt):
-            raise StaleError("this attempt is no longer this worker's")
-        return {}
     if report.raw.get("then") is not None:
         eager.check_final(engine, report.key, report.nonce, seq, retryable=retryable)
         data = {"q": seq, **_error(engine, report, error), "f": attempt}
         return _fused(engine, report, sender, (EventType.ACTIVITY_FAILED, data))
+    item = _item(engine, report, sender)
+    if item is not None:
+        if not activities.fail(engine, item, error, retryable=retryable, attempt=attempt):
+            raise StaleError("this attempt is no longer this worker's")
+        return {}
     failure = eager.Failure(
         seq=seq, attempt=attempt, worker=sender.worker, error=error, retryable=retryable
     )
@@ -276,8 +292,7 @@ def _error(engine: Engine, report: Report, error: str) -> dict[str, Any]:
 def _heartbeat(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
     seq, attempt = report.whole("seq"), report.whole("attempt")
     details = report.raw.get("details")
-    named = report.raw.get("activity_id")
-    item = eager.item_of(engine, report.key, report.nonce, seq, named)
+    item = _item(engine, report, sender)
     if item is None:
         sign = eager.Sign(seq=seq, attempt=attempt, worker=sender.worker, details=details)
         head = eager.heartbeat(engine, report.key, report.nonce, sign)
@@ -301,7 +316,7 @@ def _release(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
             raise StaleError("the lease of this task is somebody else's by now")
         return {}
     seq, attempt = report.whole("seq"), report.whole("attempt")
-    item = eager.item_of(engine, report.key, report.nonce, seq, report.raw.get("activity_id"))
+    item = _item(engine, report, sender)
     if item is None:
         sign = eager.Sign(seq=seq, attempt=attempt, worker=sender.worker, details=None)
         eager.release(engine, report.key, report.nonce, sign)

@@ -46,6 +46,7 @@ def plan_commit(head: Head, commands: list[Command], batch: Batch, now: float) -
     if rest:
         # A part: its events are in, the lease stays for the next one.
         draft.put("lease_length", value=draft.length if sighted else head.lease_length)
+        draft.put("report", value=f"{batch.report}{_PART}{batch.applied + len(fitting)}")
         return Plan(
             draft=draft, change=Change(when=when, do=draft.finish()), outcome=outcome, rest=rest
         )
@@ -59,6 +60,15 @@ def plan_commit(head: Head, commands: list[Command], batch: Batch, now: float) -
     _settle_sight(draft, batch, sighted and not outcome.wake)
     change = Change(when=when, do=draft.finish(at_once=not sighted or outcome.wake))
     return Plan(draft=draft, change=change, outcome=outcome)
+
+
+_PART = "\x1f"
+
+
+def applied(head: Head, report: str) -> int:
+    """How many commands of a report are in, of one that goes in parts: a repeat goes on there."""
+    name, _, count = (head.report or "").rpartition(_PART)
+    return int(count) if name == report else 0
 
 
 def _settle_sight(draft: Draft, batch: Batch, sighted: bool) -> None:

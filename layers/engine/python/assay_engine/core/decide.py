@@ -45,6 +45,8 @@ class Batch:
     """Name of the item that holds the batch's snapshot; unique to this commit."""
     target: str | None = None
     """Id of the run that continues this one."""
+    applied: int = 0
+    """How many commands of the batch are in already: it goes in parts if it is too big."""
     ended: frozenset[str] = frozenset()
     """Children whose outcome landed unseen by a legacy client, which then starts them again."""
 
@@ -84,6 +86,9 @@ def _apply(draft: Draft, command: Command, batch: Batch, outcome: Outcome) -> No
             _child(draft, command, batch)
         case RecordSideEffect() | UpsertSearchAttributes() | RecordSnapshot():
             _record(draft, command, batch, outcome)
+        case ContinueAsNew() if draft.head.cancel_after is not None:
+            # Who asked was told yes: the chain ends here, whatever the run makes of it.
+            outcome.closing = CancelWorkflow(reason=None)
         case CompleteWorkflow() | FailWorkflow() | CancelWorkflow() | ContinueAsNew():
             outcome.closing = command
         case _:
