@@ -19,6 +19,8 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
 
+from worker import QUEUE, Request, approve_and_deploy
+
 from assay import Client
 from assay.errors import AssayError
 
@@ -84,7 +86,8 @@ def lines_of(child: subprocess.Popen[str]) -> Queue[str]:
 
 def engine_url(child: subprocess.Popen[str], deadline: Deadline) -> str:
     """Wait until the engine says where it listens."""
-    lines, said = lines_of(child), []
+    lines = lines_of(child)
+    said: list[str] = []
     while True:
         try:
             line = lines.get(timeout=deadline.left())
@@ -133,17 +136,13 @@ def play(deadline: Deadline) -> None:
         worker = stage.enter_context(process(str(HERE / "worker.py"), ASSAY_ENGINE_URL=url))
         said = lines_of(worker)
         client = stage.enter_context(Client(url))
-        run = client.start(
-            "ApproveAndDeploy",
-            task_queue="deploys",
-            input={"git_sha": "abc123", "target_env": "staging"},
-        )
+        run = client.start(approve_and_deploy, Request("abc123", "staging"), task_queue=QUEUE)
         print(f"started {run.workflow_id}\n")
         for _ in follow(client, run.workflow_id):
             deadline.left()
             if worker.poll() is not None:
                 raise DemoError("the worker has ended: " + " ".join(said.queue).strip())
-        print(f"\nresult: {client.wait_for_result(run.workflow_id, timeout=deadline.left())}")
+        print(f"\nresult: {run.result(timeout=deadline.left())}")
 
 
 def interrupt(_number: int, _frame: object) -> None:

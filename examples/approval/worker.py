@@ -4,36 +4,75 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import dataclass
 from typing import Any
 
-from assay import Client, Worker, activity, workflow
+from assay import Client, Worker, workflow
 
 QUEUE = "deploys"
 STEPS = ("Build", "Approval", "Deploy")
 
 
+@dataclass(frozen=True)
+class Request:
+    git_sha: str
+    target_env: str
+
+
+@dataclass(frozen=True)
+class Source:
+    ref: str
+
+
+@dataclass(frozen=True)
+class Artifact:
+    image: str
+
+
+@dataclass(frozen=True)
+class Release:
+    image: str
+    env: str
+
+
+@dataclass(frozen=True)
+class Deployment:
+    deployed: str
+    env: str
+
+
+@dataclass(frozen=True)
+class Approved(Deployment):
+    approver: str
+
+
 class Pipeline:
-    """The state that clients and the dashboard see."""
+    """The state that clients see, in the shape that the dashboard shows as steps."""
 
     def __init__(self, ctx: workflow.Context) -> None:
         self._ctx = ctx
         self._steps: list[dict[str, Any]] = [{"name": name, "status": "waiting"} for name in STEPS]
         self._status = "running"
+        self._current = 1
+        self._log: list[dict[str, Any]] = []
         ctx.register_query("pipeline_state", self.state)
 
     def state(self) -> dict[str, Any]:
-        running = [number for number, step in enumerate(self._steps, 1) if "started_at" in step]
         return {
             "status": self._status,
-            "current_step": max(running, default=1),
+            "current_step": self._current,
             "steps": self._steps,
+            "log": self._log,
         }
 
     def begin(self, name: str, **more: Any) -> None:
-        self._step(name).update(status="running", started_at=self._ctx.now(), **more)
+        self._current = STEPS.index(name) + 1
+        self._step.update(status="running", started_at=self._ctx.now().isoformat(), **more)
 
-    def end(self, name: str, status: str = "done") -> None:
-        self._step(name).update(status=status, completed_at=self._ctx.now())
+    def end(self, message: str, status: str = "done") -> None:
+        self._step.update(status=status, completed_at=self._ctx.now().isoformat())
+        time = f"{self._ctx.now():%H:%M:%S}"
+        self._log.append({"time": time, "msg": message, "step": self._current})
 
     def close(self, status: str) -> None:
         self._status = status
@@ -41,44 +80,44 @@ class Pipeline:
             if step["status"] == "waiting":
                 step["status"] = "skipped"
 
-    def _step(self, name: str) -> dict[str, Any]:
-        return next(step for step in self._steps if step["name"] == name)
+    @property
+    def _step(self) -> dict[str, Any]:
+        return self._steps[self._current - 1]
 
 
 @workflow.define("ApproveAndDeploy")
-async def approve_and_deploy(ctx: workflow.Context, input: dict[str, Any]) -> dict[str, Any]:
+async def approve_and_deploy(ctx: workflow.Context, request: Request) -> Approved:
     pipeline = Pipeline(ctx)
 
     pipeline.begin("Build")
-    artifact = await ctx.execute_activity("build", {"ref": input["git_sha"]})
-    pipeline.end("Build")
+    artifact = await ctx.execute_activity(build, Source(request.git_sha))
+    pipeline.end(f"built {artifact.image}")
 
     pipeline.begin("Approval", actions=["approve", "reject"])
     decision = await ctx.wait_for_signal("step_action")
-    await ctx.upsert_search_attributes({"approver": decision["user"]})
+    approver = decision["user"]
+    await ctx.upsert_search_attributes({"approver": approver})
     if decision["action"] != "approve":
-        pipeline.end("Approval", "cancelled")
+        pipeline.end(f"rejected by {approver}", "cancelled")
         pipeline.close("cancelled")
-        ctx.cancel(f"rejected by {decision['user']}")
-    pipeline.end("Approval")
+        ctx.cancel(f"rejected by {approver}")
+    pipeline.end(f"approved by {approver}")
 
     pipeline.begin("Deploy")
-    deployed = await ctx.execute_activity(
-        "deploy", {"image": artifact["image"], "env": input["target_env"]}
-    )
-    pipeline.end("Deploy")
+    done = await ctx.execute_activity(deploy, Release(artifact.image, request.target_env))
+    pipeline.end(f"deployed to {done.env}")
     pipeline.close("done")
-    return {**deployed, "approver": decision["user"]}
+    return Approved(done.deployed, done.env, approver)
 
 
 @workflow.activity("build")
-def build(_ctx: activity.Context, input: dict[str, Any]) -> dict[str, Any]:
-    return {"image": f"registry.example.com/app:{input['ref']}"}
+def build(source: Source) -> Artifact:
+    return Artifact(f"registry.example.com/app:{source.ref}")
 
 
 @workflow.activity("deploy")
-async def deploy(_ctx: activity.Context, input: dict[str, Any]) -> dict[str, Any]:
-    return {"deployed": input["image"], "env": input["env"]}
+async def deploy(release: Release) -> Deployment:
+    return Deployment(release.image, release.env)
 
 
 def main() -> None:

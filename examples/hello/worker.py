@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import os
 
-from assay import Client, Worker, activity, workflow
+from assay import Client, Worker, workflow
 
 
 @workflow.define("Hello")
 async def hello(ctx: workflow.Context, name: str) -> str:
-    return str(await ctx.execute_activity("greet", name))
+    return await ctx.execute_activity(greet, name)
 
 
 @workflow.activity("greet")
-def greet(_ctx: activity.Context, name: str) -> str:
+def greet(name: str) -> str:
     return f"Hello, {name}!"
 
 

@@ -42,7 +42,6 @@ class FakeEngine:
         return run
 
     def signal(self, run: Run, name: str, payload: Any = None) -> None:
-        run.awaited.discard(name)
         self.land(run, "SignalReceived", {"signal": name, "payload": payload})
 
     def cancel(self, run: Run, reason: str | None = None) -> None:
@@ -337,7 +336,7 @@ class FakeEngine:
             run.snapshot = command["state"]
         elif kind in CLOSING:
             self._close_run(run, kind, command)
-        elif kind != "WaitForSignal" or command["name"] not in run.awaited:
+        else:
             event_type, names = RECORDED[kind]
             run.append(event_type, {names[key]: command[key] for key in names}, now)
             self._take_effect(run, command, now)
@@ -348,8 +347,8 @@ class FakeEngine:
                 run.activities[seq] = Pending(command, due=now)
             case {"type": "ScheduleTimer", "seq": seq, "duration_secs": secs}:
                 run.timers[seq] = now + secs
-            case {"type": "WaitForSignal", "name": name}:
-                run.awaited.add(name)
+            case {"type": "CancelTimer", "seq": seq}:
+                run.timers.pop(seq, None)
             case {"type": "UpsertSearchAttributes", "patch": patch}:
                 run.attributes |= patch
 

@@ -27,6 +27,7 @@ RECORDED: dict[str, tuple[str, dict[str, str]]] = {
         "SideEffectRecorded",
         {"seq": "side_effect_seq", "name": "name", "value": "value"},
     ),
+    "CancelTimer": ("TimerCancelled", {"seq": "timer_seq"}),
     "StartChildWorkflow": (
         "ChildWorkflowStarted",
         {"workflow_id": "child_workflow_id", "workflow_type": "workflow_type"},
@@ -64,7 +65,6 @@ class Run:
     refusals: int = 0
     activities: dict[int, Pending] = field(default_factory=dict)
     timers: dict[int, float] = field(default_factory=dict)
-    awaited: set[str] = field(default_factory=set)
     answered: set[str] = field(default_factory=set)
     snapshot: Any = None
     attributes: Json = field(default_factory=dict)

@@ -18,7 +18,7 @@ INFO = workflow.RunInfo(
 def machine(code: Code) -> Machine:
     registry = workflow.Registry()
     registry.define("T")(code)
-    return Machine(registry.body(INFO))
+    return Machine(workflow.body(registry, INFO))
 
 
 def history(*events: tuple[str, Any]) -> list[Event]:

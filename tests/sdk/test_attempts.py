@@ -171,7 +171,7 @@ def test_an_activity_is_told_that_its_run_was_cancelled(play: Play) -> None:
         async def stubborn(ctx: workflow.Context, input: Any) -> Any:
             try:
                 await ctx.execute_activity("work")
-            except workflow.Cancelled:
+            except asyncio.CancelledError:
                 await ctx.wait_for_signal("end")
 
         @stage.registry.activity("work")

@@ -1,121 +1,60 @@
-"""The management client: what it asks, how it reads the answer, when it asks again."""
+"""The management clients: what they ask, how they read the answer, when they ask again."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import inspect
 from typing import Any
 
 import pytest
 
-from assay import Client
-from assay._records import HistoryEvent, Started, State, Status
-from assay._transport import Request, Response
+from assay import _handles, async_client
+from assay import client as blocking_client
+from assay._records import HistoryEvent, Problem, State, Status
+from assay.async_client import AsyncClient
+from assay.client import Client
 from assay.errors import (
+    ApiError,
     ConflictError,
     ConnectionFailedError,
     InvalidRequestError,
     NotFoundError,
-    ResultTimeoutError,
-    RunCancelledError,
-    RunFailedError,
     UnauthorizedError,
     UnavailableError,
 )
+from assay.failure import Failure
 
 from .fake_clock import FakeClock
-
-RECORD: dict[str, Any] = {
-    "id": "w-1",
-    "namespace": "main",
-    "run_id": "run-w-1-5",
-    "workflow_type": "Order",
-    "task_queue": "default",
-    "status": "COMPLETED",
-    "input": '{"n":1}',
-    "result": '"done"',
-    "error": None,
-    "parent_id": None,
-    "claimed_by": None,
-    "search_attributes": '{"env":"prod"}',
-    "archived_at": None,
-    "archive_uri": None,
-    "created_at": 1.0,
-    "updated_at": 2.0,
-    "completed_at": 3.0,
-}
-STARTED = {"workflow_id": "w-1", "run_id": "run-w-1-5", "status": "PENDING"}
-
-
-class Script:
-    """Answers with what it was given, one after the other; an exception is raised."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers = list(answers)
-        self.requests: list[Request] = []
-
-    def send(self, request: Request) -> Response:
-        self.requests.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        status, body = answer
-        return Response(status=status, body=b"" if body is None else json.dumps(body).encode())
-
-    def close(self) -> None:
-        return None
-
-
-def client(script: Script, clock: FakeClock | None = None, namespace: str = "main") -> Client:
-    return Client(
-        "http://engine", transport=script, clock=clock or FakeClock(), namespace=namespace
-    )
-
-
-def asked(script: Script) -> tuple[str, str, dict[str, Any], Any]:
-    [request] = script.requests
-    body = None if request.body is None else json.loads(request.body)
-    path = request.path.removeprefix("/api/v1/engine/workflow")
-    return request.method, path, dict(request.query), body
-
-
-def test_a_start_names_everything_it_was_given() -> None:
-    script = Script((201, STARTED))
-
-    started = client(script, namespace="team").start(
-        "Order", workflow_id="w-1", input={"n": 1}, search_attributes={"env": "prod"}
-    )
-
-    assert started == Started(workflow_id="w-1", run_id="run-w-1-5", status=Status.PENDING)
-    assert asked(script) == (
-        "POST",
-        "/workflows",
-        {},
-        {
-            "workflow_type": "Order",
-            "workflow_id": "w-1",
-            "namespace": "team",
-            "task_queue": "default",
-            "input": {"n": 1},
-            "search_attributes": {"env": "prod"},
-        },
-    )
-
-
-def test_a_record_comes_with_its_values_read() -> None:
-    run = client(Script((200, RECORD))).describe("w-1")
-
-    assert (run.input, run.result, run.search_attributes) == ({"n": 1}, "done", {"env": "prod"})
-    assert run.status is Status.COMPLETED
-    assert run.status.closed
-
+from .scripted import (
+    BOTH,
+    BUSY,
+    RECORD,
+    STARTED,
+    AsyncScript,
+    HastyClock,
+    Play,
+    Script,
+)
 
 NS = {"namespace": "main"}
+STATE = {"value": 1, "event_seq": 2, "created_at": 3.0}
+
+
+@pytest.fixture(params=BOTH, ids=["blocking", "awaiting"])
+def play(request: pytest.FixtureRequest) -> Play:
+    made: Play = request.param
+    return made
 
 
 @pytest.mark.parametrize(
-    ("call", "answer", "expected"),
+    ("do", "answer", "expected"),
     [
-        (lambda c: c.describe("a/b"), RECORD, ("GET", "/workflows/a%2Fb", NS, None)),
+        (lambda c: c.describe("w"), RECORD, ("GET", "/workflows/w", NS, None)),
+        (
+            lambda c: c.describe("w", run_id="run-w-5"),
+            RECORD,
+            ("GET", "/workflows/w", {**NS, "run_id": "run-w-5"}, None),
+        ),
         (
             lambda c: c.list(status="RUNNING", search_attrs={"env": "prod"}, limit=5),
             [],
@@ -127,14 +66,14 @@ NS = {"namespace": "main"}
             ),
         ),
         (
-            lambda c: c.get_events("w", cursor=7, limit=2),
+            lambda c: c.get_events("w", cursor=7, limit=2, order="desc"),
             [],
-            ("GET", "/workflows/w/events", {**NS, "cursor": 7, "limit": 2}, None),
+            ("GET", "/workflows/w/events", {**NS, "cursor": 7, "limit": 2, "order": "desc"}, None),
         ),
         (
-            lambda c: c.get_state("w", "pipeline_state"),
-            {"value": 1, "event_seq": 2, "created_at": 3.0},
-            ("GET", "/workflows/w/state/pipeline_state", NS, None),
+            lambda c: c.get_state("w", "pipeline/state"),
+            STATE,
+            ("GET", "/workflows/w/state/pipeline%2Fstate", NS, None),
         ),
         (lambda c: c.list_children("w"), [], ("GET", "/workflows/w/children", NS, None)),
         (
@@ -143,10 +82,16 @@ NS = {"namespace": "main"}
             ("POST", "/workflows/w/signal/go", NS, {"payload": {"by": "ada"}}),
         ),
         (
-            lambda c: c.cancel("w", "late"),
+            lambda c: c.signal("w", "go", request_id="r-1"),
             {},
-            ("POST", "/workflows/w/cancel", NS, {"reason": "late"}),
+            ("POST", "/workflows/w/signal/go", NS, {"request_id": "r-1"}),
         ),
+        (
+            lambda c: c.cancel("w", "late", deadline="5m"),
+            {},
+            ("POST", "/workflows/w/cancel", NS, {"reason": "late", "deadline": 300.0}),
+        ),
+        (lambda c: c.cancel("w"), {}, ("POST", "/workflows/w/cancel", NS, {})),
         (lambda c: c.terminate("w"), None, ("POST", "/workflows/w/terminate", NS, {})),
         (
             lambda c: c.continue_as_new("w", 5, new_workflow_id="w-2"),
@@ -155,25 +100,66 @@ NS = {"namespace": "main"}
         ),
     ],
 )
-def test_each_call_asks_what_the_contract_says(call: Any, answer: Any, expected: Any) -> None:
+def test_each_call_asks_what_the_contract_says(
+    play: Play, do: Any, answer: Any, expected: Any
+) -> None:
     script = Script((200, answer))
 
-    call(client(script))
+    play(script, do)
 
-    assert asked(script) == expected
+    assert script.asked() == [expected]
 
 
-def test_events_come_with_their_payload_read() -> None:
+@pytest.mark.parametrize("name", ["a/b", "what?", "a#b", "50%", "a/events", ".", "-", ""])
+def test_an_id_that_no_path_can_hold_goes_into_the_query(play: Play, name: str) -> None:
+    script = Script((200, {}))
+
+    play(script, lambda c: c.signal(name, "go"))
+
+    assert script.asked() == [("POST", "/workflows/-/signal/go", {"id": name, **NS}, {})]
+
+
+def test_another_namespace_is_named_in_every_call(play: Play) -> None:
+    script = Script((200, RECORD))
+
+    play(script, lambda c: c.describe("w"), namespace="team")
+
+    assert script.asked() == [("GET", "/workflows/w", {"namespace": "team"}, None)]
+
+
+def test_a_record_comes_with_its_values_read(play: Play) -> None:
+    failure = {"kind": "DECLINED", "message": "no", "cause": {"kind": "BANK", "message": "away"}}
+    answer = {
+        **RECORD,
+        "memo": '{"note":1}',
+        "attempt": 3,
+        "problem": {"code": "no_handler", "text": "nobody knows it", "since": 5.0},
+        "failure": failure,
+        "truncated": ["input"],
+    }
+
+    run = play(Script((200, answer)), lambda c: c.describe("w-1"))
+
+    assert (run.input, run.result, run.search_attributes) == ({"n": 1}, "done", {"env": "prod"})
+    assert (run.memo, run.attempt, run.truncated) == ({"note": 1}, 3, ("input",))
+    assert run.status is Status.COMPLETED
+    assert run.status.closed
+    assert run.problem == Problem(code="no_handler", text="nobody knows it", since=5.0)
+    cause = Failure(kind="BANK", message="away")
+    assert run.failure == Failure(kind="DECLINED", message="no", cause=cause)
+
+
+def test_events_come_with_their_payload_read(play: Play) -> None:
     event = {
         "id": 5,
         "workflow_id": "w",
         "seq": 1,
         "event_type": "WorkflowStarted",
         "payload": '{"n":1}',
-        "timestamp": 9.0,
+        "timestamp": 9,
     }
 
-    assert client(Script((200, [event]))).get_events("w") == [
+    assert play(Script((200, [event])), lambda c: c.get_events("w")) == [
         HistoryEvent(
             id=5,
             workflow_id="w",
@@ -185,17 +171,17 @@ def test_events_come_with_their_payload_read() -> None:
     ]
 
 
-def test_the_state_of_all_queries_comes_by_name() -> None:
+def test_the_state_of_all_queries_comes_by_name(play: Play) -> None:
     body = {"state": {"a": 1, "b": 2}, "event_seq": 4, "created_at": 5.0}
 
-    state = client(Script((200, body))).get_state("w")
+    state = play(Script((200, body)), lambda c: c.get_state("w"))
 
     assert state == State(value={"a": 1, "b": 2}, event_seq=4, created_at=5.0)
 
 
-def test_a_signal_says_whether_the_run_took_it() -> None:
-    assert client(Script((200, {}))).signal("w", "go") is True
-    assert client(Script((200, {"delivered": False}))).signal("w", "go") is False
+def test_a_signal_says_whether_the_run_took_it(play: Play) -> None:
+    assert play(Script((200, {})), lambda c: c.signal("w", "go")) is True
+    assert play(Script((200, {"delivered": False})), lambda c: c.signal("w", "go")) is False
 
 
 @pytest.mark.parametrize(
@@ -209,95 +195,125 @@ def test_a_signal_says_whether_the_run_took_it() -> None:
         (422, "wrong_shape", InvalidRequestError),
     ],
 )
-def test_an_error_has_the_code_of_the_engine(status: int, code: str, leaf: Any) -> None:
+def test_an_error_has_the_code_of_the_engine(
+    play: Play, status: int, code: str, leaf: type[ApiError]
+) -> None:
     body = {"error": "what a person should read", "code": code, "retryable": False}
 
     with pytest.raises(leaf) as caught:
-        client(Script((status, body))).describe("w-1")
+        play(Script((status, body)), lambda c: c.describe("w-1"))
 
     assert type(caught.value) is leaf
     assert (str(caught.value), caught.value.code) == ("what a person should read", code)
 
 
-def test_an_error_without_json_is_told_all_the_same() -> None:
-    script = Script()
-    script.send = lambda request: Response(status=404, body=b"nothing here")  # type: ignore[method-assign]
-
+def test_an_error_without_json_is_told_all_the_same(play: Play) -> None:
     with pytest.raises(NotFoundError, match="nothing here") as caught:
-        client(script).describe("w-1")
+        play(Script((404, b"nothing here")), lambda c: c.describe("w-1"))
 
     assert caught.value.code == "http_404"
 
 
-def test_a_busy_engine_or_a_broken_connection_is_tried_again_with_the_same_key() -> None:
-    busy = (503, {"error": "busy", "code": "busy", "retryable": True})
-    script = Script(busy, ConnectionFailedError("away"), busy, (201, STARTED))
-    clock = FakeClock()
+@pytest.mark.parametrize("body", [b"<html>", None, [], {**RECORD, "status": "ASLEEP"}, {"id": 5}])
+def test_an_answer_that_is_no_answer_is_an_error_with_a_code(play: Play, body: Any) -> None:
+    with pytest.raises(ApiError, match="GET /workflows/w-1: the answer is not") as caught:
+        play(Script((200, body)), lambda c: c.describe("w-1"))
 
-    client(script, clock).start("Order", workflow_id="w-1")
+    assert (caught.value.code, caught.value.retryable) == ("unreadable_answer", False)
+
+
+def test_what_is_interrupted_is_tried_again_with_the_same_key(play: Play) -> None:
+    script = Script(BUSY, ConnectionFailedError("away"), BUSY, (200, {}))
+    clock = HastyClock()
+
+    play(script, lambda c: c.signal("w-1", "go"), clock)
 
     assert len({request.headers["idempotency-key"] for request in script.requests}) == 1
     assert [len(script.requests), len(clock.pauses)] == [4, 3]
     assert clock.pauses[0] < clock.pauses[2]
 
 
-def test_what_stays_busy_is_raised_in_the_end() -> None:
-    busy = (503, {"error": "busy", "code": "busy", "retryable": True})
-    clock = FakeClock()
+def test_two_calls_have_two_keys(play: Play) -> None:
+    first, second = Script((200, {})), Script((200, {}))
+    for script in (first, second):
+        play(script, lambda c: c.signal("w-1", "go"))
+
+    keys = [script.requests[0].headers["idempotency-key"] for script in (first, second)]
+    assert keys[0] != keys[1]
+
+
+def test_what_stays_busy_is_raised_in_the_end(play: Play) -> None:
+    clock = HastyClock()
 
     with pytest.raises(UnavailableError, match="busy"):
-        client(Script(*[busy] * 20), clock).describe("w-1")
+        play(Script(*[BUSY] * 20), lambda c: c.describe("w-1"), clock)
 
     assert len(clock.pauses) == 7
 
 
-def test_a_defect_of_the_engine_is_not_tried_again() -> None:
-    clock = FakeClock()
+def test_a_defect_of_the_engine_is_not_tried_again(play: Play) -> None:
+    clock = HastyClock()
 
     with pytest.raises(UnavailableError):
-        client(Script((500, {"error": "internal", "code": "internal"})), clock).describe("w-1")
+        play(Script((500, {"error": "internal", "code": "internal"})), _describe, clock)
 
     assert clock.pauses == []
 
 
-def test_waiting_returns_the_result_when_the_run_has_ended() -> None:
-    running = {**RECORD, "status": "RUNNING", "result": None}
-    clock = FakeClock()
+def _describe(client: Any) -> Any:
+    return client.describe("w-1")
 
-    result = client(Script((200, running), (200, running), (200, RECORD)), clock).wait_for_result(
-        "w-1"
-    )
 
-    assert result == "done"
-    assert len(clock.pauses) == 2
+def test_the_connections_are_let_go(play: Play) -> None:
+    script = Script((200, RECORD))
+
+    play(script, _describe)
+
+    assert script.closed
 
 
 @pytest.mark.parametrize(
-    ("status", "leaf"),
-    [("FAILED", RunFailedError), ("TIMED_OUT", RunFailedError), ("CANCELLED", RunCancelledError)],
+    ("one", "other"),
+    [
+        (Client, AsyncClient),
+        (blocking_client.Schedules, async_client.AsyncSchedules),
+        (blocking_client.Namespaces, async_client.AsyncNamespaces),
+        (blocking_client.Workers, async_client.AsyncWorkers),
+        (blocking_client.Queues, async_client.AsyncQueues),
+        (_handles.WorkflowHandle, _handles.AsyncWorkflowHandle),
+    ],
 )
-def test_waiting_raises_how_else_the_run_ended(status: str, leaf: type[Exception]) -> None:
-    record = {**RECORD, "status": status, "error": "boom", "result": None}
+def test_both_clients_offer_the_same(one: type, other: type) -> None:
+    def offered(kind: type) -> dict[str, Any]:
+        public = {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
+        calls = {name: value for name, value in public.items() if callable(value)}
+        return {name: list(inspect.signature(call).parameters) for name, call in calls.items()}
 
-    with pytest.raises(leaf, match="w-1"):
-        client(Script((200, record))).wait_for_result("w-1")
-
-
-def test_waiting_outlasts_an_engine_that_is_away() -> None:
-    away = [ConnectionFailedError("away")] * 20
-
-    assert client(Script(*away, (200, RECORD))).wait_for_result("w-1", timeout=120) == "done"
-    with pytest.raises(ResultTimeoutError, match="w-1 is out of reach after 3"):
-        client(Script(*away)).wait_for_result("w-1", timeout=3)
-    with pytest.raises(ConnectionFailedError):
-        client(Script(*away)).wait_for_result("w-1")
+    assert offered(one) == offered(other)
 
 
-def test_waiting_ends_with_the_given_time() -> None:
-    running = {**RECORD, "status": "RUNNING", "result": None}
-    clock = FakeClock()
+def test_every_call_is_documented_with_an_example() -> None:
+    kinds = (Client, blocking_client.Schedules, blocking_client.Namespaces, _handles.WorkflowHandle)
+    told = {
+        f"{kind.__name__}.{name}": inspect.getdoc(value) or ""
+        for kind in kinds
+        for name, value in vars(kind).items()
+        if callable(value) and not name.startswith("_")
+    }
 
-    with pytest.raises(ResultTimeoutError, match="w-1 is RUNNING after 3"):
-        client(Script(*[(200, running)] * 100), clock).wait_for_result("w-1", timeout=3)
+    assert {name for name, text in told.items() if "::" not in text} == {"Client.close"}
 
-    assert sum(clock.pauses) == pytest.approx(3)
+
+def test_a_pause_on_a_loop_lets_others_go_on() -> None:
+    # FakeClock.wait ends only when the test moves the time; blocking in it would never end.
+    async def main() -> Any:
+        clock = FakeClock()
+        script = Script(BUSY, (200, RECORD))
+        client = AsyncClient("http://e", transport=AsyncScript(script), clock=clock)
+        asked = asyncio.create_task(client.describe("w-1"))
+        await clock.advance(0)
+        before = len(script.requests)
+        await clock.advance(1)
+        return before, (await asked).id
+
+    assert asyncio.run(main()) == (1, "w-1")

@@ -24,6 +24,7 @@ from assay._exchange import (
 from assay._history import Event
 from assay._transport import Request, Response
 from assay.errors import ConnectionFailedError, UnavailableError
+from assay.failure import Failure
 
 RUN = {"namespace": "main", "id": "o-1", "incarnation": "k3J9x0aQ2f"}
 REF = RunRef("main", "o-1", "k3J9x0aQ2f")
@@ -200,13 +201,18 @@ SHIP = {"type": "ScheduleActivity", "seq": 4, "name": "ship"}
         ),
         (
             _exchange.outcome(
-                "r", ACTIVITY, Outcome(error="no", retryable=False), at=5.25, then=None
+                "r",
+                ACTIVITY,
+                Outcome(failure=Failure(message="no", retryable=False)),
+                at=5.25,
+                then=None,
             ),
             {
                 "kind": "failed",
                 "seq": 3,
                 "attempt": 1,
                 "error": "no",
+                "failure": {"kind": "INTERNAL", "message": "no", "retryable": False},
                 "retryable": False,
                 "at": 5.25,
             },
@@ -263,9 +269,9 @@ def test_an_answer_is_read_whole_and_unknown_fields_are_ignored() -> None:
     ("outcome", "attempt", "final"),
     [
         (Outcome(result=1), 1, True),
-        (Outcome(error="no"), 2, False),
-        (Outcome(error="no"), 3, True),
-        (Outcome(error="no", retryable=False), 1, True),
+        (Outcome(failure=Failure(message="no")), 2, False),
+        (Outcome(failure=Failure(message="no")), 3, True),
+        (Outcome(failure=Failure(message="no", retryable=False)), 1, True),
     ],
 )
 def test_an_outcome_is_final_when_the_engine_will_not_try_again(

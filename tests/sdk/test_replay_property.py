@@ -7,6 +7,7 @@ gets a task, whether an outcome is fused, and when the cache is lost.
 from __future__ import annotations
 
 import itertools
+from asyncio import CancelledError
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from assay import workflow
 from assay._history import Command, Event
 from assay._replay import Machine
-from assay.errors import ActivityError, Cancelled, ChildWorkflowError
+from assay.errors import ActivityError, ChildWorkflowError
 
 from .fake_runs import RECORDED
 
@@ -51,7 +52,7 @@ class Program:
         self.seen = []
         registry = workflow.Registry()
         registry.define("Program")(self.run)
-        return Machine(registry.body(INFO))
+        return Machine(workflow.body(registry, INFO))
 
     async def run(self, ctx: workflow.Context, input: Any) -> Any:
         for number, step in enumerate(self.steps):
@@ -59,9 +60,9 @@ class Program:
                 self.seen.append(await self.step(ctx, number, step))
             except (ActivityError, ChildWorkflowError) as error:
                 self.seen.append(str(error))
-            except Cancelled:
+            except CancelledError:
                 self.seen.append("cancelled")
-            self.seen.append((ctx.now(), ctx.history_length))
+            self.seen.append((ctx.now(), ctx.history_length, ctx.history_size))
         return len(self.seen)
 
     async def step(self, ctx: workflow.Context, number: int, step: Any) -> Any:
@@ -86,15 +87,8 @@ class World:
     history: list[Event] = field(default_factory=list)
     open: list[Command] = field(default_factory=list)
     issued: list[tuple[int, list[Command]]] = field(default_factory=list)
-    awaited: set[str] = field(default_factory=set)
 
     def append(self, kind: str, payload: Any) -> Event:
-        if kind == "SignalReceived":
-            self.awaited.discard(payload["signal"])
-        elif kind == "WorkflowAwaitingSignal":
-            # The engine would drop it, and the worker could not tell how long the history is.
-            assert payload["signal"] not in self.awaited
-            self.awaited.add(payload["signal"])
         seq = len(self.history) + 1
         self.history.append(Event(seq, kind, payload, float(seq * 7 % 11)))
         return self.history[-1]

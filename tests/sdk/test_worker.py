@@ -100,9 +100,9 @@ def test_timers_wake_the_workflow_when_they_are_due(play: Play) -> None:
     async def scenario(stage: Stage) -> None:
         @stage.registry.define("Nap")
         async def nap(ctx: workflow.Context, input: Any) -> Any:
-            before = ctx.now()
+            before = ctx.time()
             await ctx.sleep(3600)
-            return ctx.now() - before
+            return ctx.time() - before
 
         async with stage.worker():
             run = stage.engine.start("Nap", "n-1")
@@ -143,7 +143,7 @@ def test_a_failure_is_tried_again_and_then_raised_in_the_workflow(play: Play) ->
             try:
                 await ctx.execute_activity("flaky", max_attempts=3)
             except ActivityError as error:
-                return [error.error, error.attempts]
+                return [error.message, error.attempts]
 
         @stage.registry.activity("flaky")
         async def flaky(ctx: activity.Context, input: Any) -> Any:

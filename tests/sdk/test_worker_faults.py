@@ -144,7 +144,10 @@ def test_other_code_leaves_the_run_alone_and_is_told_in_the_log(
 
     with caplog.at_level(logging.ERROR, "assay.worker"):
         play(scenario)
-    assert "run c-1 (Changed) stays as it is: event 2 of the history is" in caplog.text
+    assert (
+        "run c-1 (Changed) stays as it is: the code does not repeat its history at event 2"
+        in caplog.text
+    )
 
 
 def test_a_run_that_is_no_longer_in_memory_is_handed_back_and_comes_whole(play: Play) -> None:

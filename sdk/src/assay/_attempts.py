@@ -17,11 +17,9 @@ from assay._exchange import ActivityTask, Outcome, ReportAnswer, heartbeat
 from assay._history import Command
 from assay._keeper import Hold, rhythm
 from assay._kit import Kit
-from assay._replay import told
 from assay._taskset import TaskSet
 from assay._threads import Threads
-from assay.activity import Attempt, AttemptInfo
-from assay.errors import NonRetryableError
+from assay.activity import Attempt, AttemptInfo, current_attempt
 
 logger = logging.getLogger("assay.worker")
 
@@ -110,23 +108,23 @@ class Attempts:
     async def _outcome(self, task: ActivityTask, attempt: Attempt) -> Outcome:
         try:
             return Outcome(result=_json.plain(await self._call(task, attempt)))
-        except NonRetryableError as error:
-            return Outcome(error=told(error), retryable=False)
         except (Exception, SystemExit) as error:
             logger.warning("activity %s failed", task.name, exc_info=error)
-            return Outcome(error=told(error))
+            return Outcome.of(error)
         except asyncio.CancelledError as error:
             current = asyncio.current_task()
             if current is not None and current.cancelling():
                 raise
-            return Outcome(error=told(error))  # the activity's own doing
+            return Outcome.of(error)  # the activity's own doing
 
     async def _call(self, task: ActivityTask, attempt: Attempt) -> Any:
-        function = self._kit.registry.activities[task.name]
-        if inspect.iscoroutinefunction(function):
-            return await function(attempt, task.input)
-        result = await self._threads.call(function, attempt, task.input)
-        return await result if inspect.isawaitable(result) else result
+        bound = self._kit.registry.activities[task.name]
+        arguments = bound.arguments(attempt, task.input)
+        with current_attempt(attempt):
+            if bound.is_async:
+                return await bound.function(*arguments)
+            result = await self._threads.call(bound.function, *arguments)
+            return await result if inspect.isawaitable(result) else result
 
 
 def _info(task: ActivityTask) -> AttemptInfo:
@@ -138,6 +136,7 @@ def _info(task: ActivityTask) -> AttemptInfo:
         attempt=task.attempt,
         max_attempts=task.max_attempts,
         details=task.details,
+        context=task.context or {},
     )
 
 

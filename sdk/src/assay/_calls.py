@@ -1,18 +1,52 @@
-"""The management calls as data: what to send, and how to read the answer. No I/O."""
+"""The calls about runs as data: what to send, and how to read the answer. No I/O.
+
+The first argument of each is the scope of the client that makes it. The docstrings are those of
+the clients' methods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypedDict, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic, Protocol, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
 
 from assay import _json
-from assay._records import HistoryEvent, Started, State, Workflow
+from assay._clock import Clock
+from assay._durations import Duration, seconds
+from assay._records import HistoryEvent, Reply, Started, State, Workflow, many, one, read_state
+from assay._transport import Request
 
 PREFIX = "/api/v1/engine/workflow"
 
+# A gateway decodes paths before it hands them on, so these would be read as its own.
+_NOT_IN_PATHS: Final = frozenset("/?#%")
+
 T = TypeVar("T")
+
+
+class EagerWorker(Protocol):
+    """A worker in this process that can be handed the first task of a run at its start."""
+
+    @property
+    def worker_id(self) -> str:
+        """Its id, as it tells the engine."""
+
+    @property
+    def queue(self) -> str:
+        """The queue it works on."""
+
+    def offer(self, task: dict[str, Any]) -> None:
+        """Take a workflow task that is already leased to it; called from any thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a client's calls have in common."""
+
+    namespace: str
+    clock: Clock
+    workers: list[EagerWorker] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +59,20 @@ class Call(Generic[T]):
     query: Mapping[str, str | int] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
 
-    @property
-    def changes(self) -> bool:
-        """Whether the call has an effect that must not happen twice."""
-        return self.method != "GET"
+    def request(self, *, key: str, timeout_secs: float) -> Request:
+        """Return what is sent; a call that changes something carries `key` with every try."""
+        return Request(
+            method=self.method,
+            path=PREFIX + self.path,
+            query=self.query,
+            headers={} if self.method == "GET" else {"idempotency-key": key},
+            body=None if self.body is None else _json.encode(self.body),
+            timeout_secs=timeout_secs,
+        )
 
 
 class ListFilter(TypedDict, total=False):
-    """What `Client.list` can be narrowed by."""
+    """What a list of runs can be narrowed by."""
 
     status: str
     type: str
@@ -42,7 +82,7 @@ class ListFilter(TypedDict, total=False):
 
 
 class EventPage(TypedDict, total=False):
-    """Which part of a history `Client.get_events` returns; nothing given means all of it."""
+    """Which part of a history is wanted; nothing given means all of it."""
 
     limit: int
     cursor: int
@@ -50,86 +90,142 @@ class EventPage(TypedDict, total=False):
 
 
 def start(body: Mapping[str, Any]) -> Call[Started]:
-    return Call(method="POST", path="/workflows", body=body, read=Started.read)
+    return Call(method="POST", path="/workflows", body=body, read=one(Started))
 
 
-def describe(workflow_id: str, namespace: str) -> Call[Workflow]:
-    return _get(workflow_id, "", namespace, Workflow.read)
+def describe(scope: Scope, workflow_id: str, *, run_id: str | None = None) -> Call[Workflow]:
+    """Return the record of a run, the newest of that id or the one with that `run_id`::
+
+    client.describe("order-7").status
+    """
+    return _get(scope, workflow_id, "", run_id, one(Workflow))
 
 
-def listing(namespace: str, narrowed: ListFilter) -> Call[list[Workflow]]:
-    query: dict[str, str | int] = {"namespace": namespace}
+def listing(scope: Scope, **narrowed: Unpack[ListFilter]) -> Call[list[Workflow]]:
+    """Return runs, the newest first::
+
+    client.list(status="RUNNING", type="Order", search_attrs={"env": "prod"}, limit=10)
+    """
+    query: dict[str, str | int] = {"namespace": scope.namespace}
     for name, value in narrowed.items():
         if name == "search_attrs":
             query[name] = _json.encode(value).decode()
         elif isinstance(value, (str, int)):
             query[name] = value
-    return Call(method="GET", path="/workflows", query=query, read=_many(Workflow.read))
+    return Call(method="GET", path="/workflows", query=query, read=many(Workflow))
 
 
-def events(workflow_id: str, namespace: str, page: EventPage) -> Call[list[HistoryEvent]]:
-    call = _get(workflow_id, "/events", namespace, _many(HistoryEvent.read))
+def get_events(
+    scope: Scope, workflow_id: str, *, run_id: str | None = None, **page: Unpack[EventPage]
+) -> Call[list[HistoryEvent]]:
+    """Return the history of a run, or the given page of it::
+
+    client.get_events("order-7", limit=10, order="desc")
+    """
+    call = _get(scope, workflow_id, "/events", run_id, many(HistoryEvent))
     given = {name: value for name, value in page.items() if isinstance(value, (str, int))}
-    return Call(method=call.method, path=call.path, read=call.read, query={**call.query, **given})
+    return replace(call, query={**call.query, **given})
 
 
-def state(workflow_id: str, namespace: str, name: str | None) -> Call[State]:
+def get_state(
+    scope: Scope, workflow_id: str, name: str | None = None, *, run_id: str | None = None
+) -> Call[State]:
+    """Return what a run's query said last; without a name all of them::
+
+    client.get_state("order-7", "progress").value
+    """
     suffix = "/state" if name is None else f"/state/{quote(name, safe='')}"
-    return _get(workflow_id, suffix, namespace, State.read)
+    return _get(scope, workflow_id, suffix, run_id, read_state)
 
 
-def children(workflow_id: str, namespace: str) -> Call[list[Workflow]]:
-    return _get(workflow_id, "/children", namespace, _many(Workflow.read))
+def list_children(
+    scope: Scope, workflow_id: str, *, run_id: str | None = None
+) -> Call[list[Workflow]]:
+    """Return the runs that this run has started, the oldest first::
+
+    [child.id for child in client.list_children("order-7")]
+    """
+    return _get(scope, workflow_id, "/children", run_id, many(Workflow))
 
 
-def signal(workflow_id: str, namespace: str, name: str, payload: Any) -> Call[bool]:
-    body = {} if payload is None else {"payload": payload}
-    return _post(workflow_id, f"/signal/{quote(name, safe='')}", namespace, body, _delivered)
+def signal(
+    scope: Scope, workflow_id: str, name: str, payload: Any = None, *, request_id: str | None = None
+) -> Call[bool]:
+    """Send a signal; return False if the run had ended and did not take it::
+
+        client.signal("order-7", "approve", {"by": "ada"})
+
+    Of several signals with the same `request_id` a run gets only the first.
+    """
+    body = _given(payload=payload, request_id=request_id)
+    return _post(scope, workflow_id, f"/signal/{quote(name, safe='')}", body, _delivered)
 
 
-def cancel(workflow_id: str, namespace: str, reason: str | None) -> Call[None]:
-    return _post(workflow_id, "/cancel", namespace, _reason(reason), _nothing)
+def cancel(
+    scope: Scope, workflow_id: str, reason: str | None = None, *, deadline: Duration | None = None
+) -> Call[None]:
+    """Ask a run to stop; its code may clean up first, until the deadline::
+
+    client.cancel("order-7", "not wanted any more", deadline="5m")
+    """
+    limit = None if deadline is None else seconds(deadline)
+    return _post(scope, workflow_id, "/cancel", _given(reason=reason, deadline=limit), nothing)
 
 
-def terminate(workflow_id: str, namespace: str, reason: str | None) -> Call[None]:
-    return _post(workflow_id, "/terminate", namespace, _reason(reason), _nothing)
+def terminate(scope: Scope, workflow_id: str, reason: str | None = None) -> Call[None]:
+    """End a run at once; its code is not asked::
+
+    client.terminate("order-7", "it hangs")
+    """
+    return _post(scope, workflow_id, "/terminate", _given(reason=reason), nothing)
 
 
-def continue_as_new(workflow_id: str, namespace: str, body: Mapping[str, Any]) -> Call[Started]:
-    return _post(workflow_id, "/continue-as-new", namespace, body, Started.read)
+def continue_as_new(
+    scope: Scope, workflow_id: str, input: Any, new_workflow_id: str | None
+) -> Call[Started]:
+    body = _given(input=input, workflow_id=new_workflow_id)
+    return _post(scope, workflow_id, "/continue-as-new", body, one(Started))
 
 
-def _get(workflow_id: str, suffix: str, namespace: str, read: Callable[[Any], T]) -> Call[T]:
-    query = {"namespace": namespace}
-    return Call(method="GET", path=_path(workflow_id, suffix), query=query, read=read)
+def reply(scope: Scope, workflow_id: str, request_id: str, wait_secs: int) -> Call[Reply]:
+    call = _get(scope, workflow_id, f"/replies/{request_id}", None, one(Reply))
+    return replace(call, query={**call.query, "wait_secs": wait_secs})
+
+
+def place(noun: str, name: str, suffix: str = "") -> tuple[str, dict[str, str | int]]:
+    """Return the path of one thing, and the query that names it where the path cannot."""
+    if name in (".", "..", "-", "") or _NOT_IN_PATHS & set(name):
+        return f"/{noun}/-{suffix}", {"id": name}
+    return f"/{noun}/{quote(name, safe='')}{suffix}", {}
+
+
+def nothing(_body: Any) -> None:
+    """Read the answer of a call that has nothing to say."""
+
+
+def _get(
+    scope: Scope, workflow_id: str, suffix: str, run_id: str | None, read: Callable[[Any], T]
+) -> Call[T]:
+    path, query = place("workflows", workflow_id, suffix)
+    query |= {"namespace": scope.namespace} | ({} if run_id is None else {"run_id": run_id})
+    return Call(method="GET", path=path, query=query, read=read)
 
 
 def _post(
+    scope: Scope,
     workflow_id: str,
     suffix: str,
-    namespace: str,
     body: Mapping[str, Any],
     read: Callable[[Any], T],
 ) -> Call[T]:
-    query = {"namespace": namespace}
-    return Call(method="POST", path=_path(workflow_id, suffix), query=query, body=body, read=read)
+    path, query = place("workflows", workflow_id, suffix)
+    query |= {"namespace": scope.namespace}
+    return Call(method="POST", path=path, query=query, body=body, read=read)
 
 
-def _path(workflow_id: str, suffix: str) -> str:
-    return f"/workflows/{quote(workflow_id, safe='')}{suffix}"
-
-
-def _many(read: Callable[[Any], T]) -> Callable[[Any], list[T]]:
-    return lambda body: [read(item) for item in body]
-
-
-def _reason(reason: str | None) -> dict[str, Any]:
-    return {} if reason is None else {"reason": reason}
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _delivered(body: Any) -> bool:
     return not (isinstance(body, dict) and body.get("delivered") is False)
-
-
-def _nothing(_body: Any) -> None:
-    return None

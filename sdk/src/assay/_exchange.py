@@ -13,9 +13,11 @@ import msgspec
 
 from assay import _json
 from assay._calls import PREFIX
+from assay._failures import failed, failure_of
 from assay._history import Command, Event
 from assay._transport import AsyncTransport, Request, error_of
 from assay.errors import ConnectionFailedError
+from assay.failure import Failure
 
 PROTOCOL = 1
 PATH = f"{PREFIX}/workers/exchange"
@@ -43,6 +45,11 @@ class WorkflowTask(msgspec.Struct, frozen=True, kw_only=True):
     history: list[Event] = msgspec.field(default_factory=list)
     history_next: Any = None
     parent_id: str | None = None
+    run_id: str = ""
+    attempt: int = 1
+    started_at: float = 0.0
+    seen: int | None = None
+    context: dict[str, Any] | None = None
 
 
 class ActivityTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +67,7 @@ class ActivityTask(msgspec.Struct, frozen=True, kw_only=True):
     activity_id: int | None = None
     heartbeat_timeout_secs: float | None = None
     details: Any = None
+    context: dict[str, Any] | None = None
 
 
 class ReportAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +99,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     activity_tasks: list[ActivityTask] = msgspec.field(default_factory=list)
     pages: list[Page] = msgspec.field(default_factory=list)
     next_poll_secs: float = 1.0
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Why a worker cannot take a run further; shown in the run's record."""
+
+    code: str
+    text: str
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,15 +155,30 @@ class Then:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How an attempt ended. `error` is None for a result."""
+    """How an attempt ended. `failure` is None for a result."""
 
     result: Any = None
-    error: str | None = None
-    retryable: bool = True
+    failure: Failure | None = None
+
+    @classmethod
+    def of(cls, error: BaseException) -> Outcome:
+        """Return the outcome of an attempt that raised."""
+        return cls(failure=failure_of(error))
 
     def final(self, task: ActivityTask) -> bool:
         """Say whether the workflow gets to see it, or the engine tries again."""
-        return self.error is None or not self.retryable or task.attempt >= task.max_attempts
+        if self.failure is None or not self.failure.retryable:
+            return True
+        return task.attempt >= task.max_attempts
+
+    def event(self, seq: int, task: ActivityTask, at: float) -> Event:
+        """Return the event that the engine will write for it."""
+        named = {"activity_seq": task.seq, "name": task.name}
+        if self.failure is None:
+            result = _json.plain(self.result)  # what the workflow changes in it is not reported
+            return Event(seq, "ActivityCompleted", {**named, "result": result}, at)
+        told = {**failed(self.failure), "final_attempt": task.attempt}
+        return Event(seq, "ActivityFailed", {**named, **told}, at)
 
 
 def commands(report_id: str, task: WorkflowTask, issued: Sequence[Command], eager: int) -> Report:
@@ -163,10 +193,11 @@ def outcome(
 ) -> Report:
     """Tell how an attempt ended, and with `then` what follows from it."""
     fields: dict[str, Any] = {**_named(task), "at": at}
-    if ended.error is None:
+    if ended.failure is None:
         kind, fields["result"] = "completed", ended.result
     else:
-        kind, fields["error"], fields["retryable"] = "failed", ended.error, ended.retryable
+        kind, fields["retryable"] = "failed", ended.failure.retryable
+        fields |= failed(ended.failure)
     if then is not None:
         fields["then"] = {
             "version": then.version,
@@ -187,10 +218,13 @@ def renew(report_id: str, task: WorkflowTask) -> Report:
     return _report(report_id, "renew", task.run, {"lease": task.lease})
 
 
-def release(report_id: str, task: WorkflowTask | ActivityTask) -> Report:
-    """Hand a task back without an outcome."""
+def release(
+    report_id: str, task: WorkflowTask | ActivityTask, problem: Problem | None = None
+) -> Report:
+    """Hand a task back without an outcome, and say what was in the way."""
     if isinstance(task, WorkflowTask):
-        return _report(report_id, "release", task.run, {"lease": task.lease})
+        told = {} if problem is None else {"problem": problem}
+        return _report(report_id, "release", task.run, {"lease": task.lease, **told})
     return _report(report_id, "release", task.run, _named(task))
 
 

@@ -29,6 +29,12 @@ OWN: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "TimerScheduled": ("ScheduleTimer", (("seq", "timer_seq"),)),
     "SideEffectRecorded": ("RecordSideEffect", (("seq", "side_effect_seq"), ("name", "name"))),
     "SearchAttributesUpserted": ("UpsertSearchAttributes", (("seq", "upsert_seq"),)),
+    "TimerCancelled": ("CancelTimer", (("seq", "timer_seq"),)),
+    "WorkflowCalled": (
+        "CallWorkflow",
+        (("seq", "call_seq"), ("call", "call"), ("workflow_id", "workflow_id")),
+    ),
+    "ReplySent": ("Reply", (("seq", "reply_seq"), ("request_id", "request_id"))),
     "WorkflowAwaitingSignal": ("WaitForSignal", (("name", "signal"),)),
     "ChildWorkflowStarted": (
         "StartChildWorkflow",
@@ -42,13 +48,17 @@ _TELLING = (
     "timer_seq",
     "side_effect_seq",
     "upsert_seq",
+    "call_seq",
+    "reply_seq",
+    "call",
+    "request_id",
     "name",
     "signal",
     "workflow_id",
     "child_workflow_id",
     "workflow_type",
 )
-_OUTCOMES = ("ActivityCompleted", "ActivityFailed")
+OUTCOMES = ("ActivityCompleted", "ActivityFailed")
 _RETRIED = "ActivityRetryRequested"
 
 
@@ -89,7 +99,7 @@ def _undone(event: Event, retry: Event) -> bool:
     if event.seq >= retry.seq:
         return False
     retried = retry.payload["activity_seq"]
-    if event.event_type in _OUTCOMES:
+    if event.event_type in OUTCOMES:
         return bool(event.payload["activity_seq"] >= retried)
     if event.event_type == "ActivityScheduled":
         return bool(event.payload["activity_seq"] > retried)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from assay._clock import Clock
-from assay._exchange import ActivityTask, Channel, WorkflowTask, release
+from assay._exchange import ActivityTask, Channel, Problem, WorkflowTask, release
+from assay._functions import Registry
 from assay._keeper import Keeper
 from assay._outbox import Outbox
-from assay.workflow import Registry
 
 logger = logging.getLogger("assay.worker")
 
@@ -39,6 +39,8 @@ class Kit:
     changed: asyncio.Event
     new_id: Callable[[], str] = field(default=_random_id)
 
-    async def release(self, task: WorkflowTask | ActivityTask) -> None:
+    async def release(
+        self, task: WorkflowTask | ActivityTask, problem: Problem | None = None
+    ) -> None:
         """Hand a task back, so that another worker gets it at once."""
-        await self.outbox.submit(release(self.new_id(), task))
+        await self.outbox.submit(release(self.new_id(), task, problem))

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, TypeVar
+
+import msgspec
 
 from assay import _json
+from assay.failure import Failure
+
+T = TypeVar("T")
+
+# Marks fields that stand in the answer as JSON text, and in the record as the value it spells.
+_TEXT: Final = {"json_text": True}
 
 
 class Status(StrEnum):
@@ -31,22 +40,30 @@ _CLOSED = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """The run that a start, or a continue-as-new, has begun."""
+    """The answer to a start: `started` is False where an existing run was found instead."""
 
     workflow_id: str
     run_id: str
     status: Status
+    started: bool = True
+    workflow_task: Any = None
 
-    @classmethod
-    def read(cls, body: Any) -> Started:
-        return cls(
-            workflow_id=body["workflow_id"], run_id=body["run_id"], status=Status(body["status"])
-        )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Why a run does not go on, and since when."""
+
+    code: str
+    text: str
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """One run as the engine describes it; `input`, `result` and attributes are plain values."""
+    """One run as the engine describes it; `input`, `result` and attributes are plain values.
+
+    `truncated` names the values that were too long for the answer; they are None here.
+    """
 
     id: str
     namespace: str
@@ -54,33 +71,24 @@ class Workflow:
     workflow_type: str
     task_queue: str
     status: Status
-    input: Any
-    result: Any
+    input: Any = field(metadata=_TEXT)
+    result: Any = field(metadata=_TEXT)
     error: str | None
     parent_id: str | None
-    search_attributes: Any
+    claimed_by: str | None
+    search_attributes: Any = field(metadata=_TEXT)
+    archived_at: float | None
+    archive_uri: str | None
     created_at: float
     updated_at: float
     completed_at: float | None
-
-    @classmethod
-    def read(cls, body: Any) -> Workflow:
-        return cls(
-            id=body["id"],
-            namespace=body["namespace"],
-            run_id=body["run_id"],
-            workflow_type=body["workflow_type"],
-            task_queue=body["task_queue"],
-            status=Status(body["status"]),
-            input=_nested(body["input"]),
-            result=_nested(body["result"]),
-            error=body["error"],
-            parent_id=body["parent_id"],
-            search_attributes=_nested(body["search_attributes"]),
-            created_at=body["created_at"],
-            updated_at=body["updated_at"],
-            completed_at=body["completed_at"],
-        )
+    continued_to: str | None = None
+    problem: Problem | str | None = None
+    memo: Any = field(default=None, metadata=_TEXT)
+    attempt: int = 1
+    retried_as: str | None = None
+    failure: Failure | None = None
+    truncated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,19 +99,9 @@ class HistoryEvent:
     workflow_id: str
     seq: int
     event_type: str
-    payload: Any
+    payload: Any = field(metadata=_TEXT)
     timestamp: float
-
-    @classmethod
-    def read(cls, body: Any) -> HistoryEvent:
-        return cls(
-            id=body["id"],
-            workflow_id=body["workflow_id"],
-            seq=body["seq"],
-            event_type=body["event_type"],
-            payload=_nested(body["payload"]),
-            timestamp=body["timestamp"],
-        )
+    truncated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +112,113 @@ class State:
     event_seq: int
     created_at: float
 
-    @classmethod
-    def read(cls, body: Any) -> State:
-        value = body["value"] if "value" in body else body["state"]
-        return cls(value=value, event_seq=body["event_seq"], created_at=body["created_at"])
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What became of a request so far; `status` is the run's, where there is no reply yet."""
+
+    replied: bool
+    payload: Any = None
+    error: Any = None
+    status: Status | None = None
 
 
-def _nested(text: str | None) -> Any:
-    return None if text is None else _json.decode(text)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When runs of a type are started by the clock, and what they are given."""
+
+    name: str
+    namespace: str
+    workflow_type: str
+    cron_expr: str
+    timezone: str
+    input: Any = field(metadata=_TEXT)
+    task_queue: str
+    overlap_policy: str
+    paused: bool
+    last_run_at: float | None
+    next_run_at: float | None
+    last_workflow_id: str | None
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerInfo:
+    """A worker as the engine knows it."""
+
+    id: str
+    namespace: str
+    identity: str
+    task_queue: str
+    workflows: tuple[str, ...] | None = field(metadata=_TEXT)
+    activities: tuple[str, ...] | None = field(metadata=_TEXT)
+    max_concurrent_workflows: int
+    max_concurrent_activities: int
+    active_tasks: int
+    last_heartbeat: float
+    registered_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStats:
+    """What waits and runs on one queue."""
+
+    queue: str
+    pending_activities: int
+    running_activities: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace:
+    """A namespace that was made."""
+
+    name: str
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceStats:
+    """How much there is in a namespace."""
+
+    namespace: str
+    total_workflows: int
+    running: int
+    pending: int
+    completed: int
+    failed: int
+    schedules: int
+    workers: int
+
+
+def one(kind: type[T]) -> Callable[[Any], T]:
+    """Return what reads an answer as a record of `kind`; fields it does not know are ignored."""
+    texts = _text_fields(kind)
+    return lambda body: _read(kind, texts, body)
+
+
+def many(kind: type[T]) -> Callable[[Any], list[T]]:
+    """Return what reads an answer as a list of such records."""
+    texts = _text_fields(kind)
+    return lambda body: [_read(kind, texts, item) for item in msgspec.convert(body, list[Any])]
+
+
+def read_state(body: Any) -> State:
+    """Read the state of all queries as that of a single one, whose value is all of them."""
+    if isinstance(body, dict) and "state" in body:
+        body = {**body, "value": body["state"]}
+    return msgspec.convert(body, State)
+
+
+def _text_fields(kind: type[Any]) -> frozenset[str]:
+    return frozenset(item.name for item in fields(kind) if item.metadata.get("json_text"))
+
+
+def _read(kind: type[T], texts: frozenset[str], body: Any) -> T:
+    if isinstance(body, dict):
+        body = {name: _spelled(value) if name in texts else value for name, value in body.items()}
+    return msgspec.convert(body, kind)
+
+
+def _spelled(text: Any) -> Any:
+    return _json.decode(text) if isinstance(text, str) else text

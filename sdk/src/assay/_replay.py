@@ -1,31 +1,35 @@
-"""The deterministic core: events in, one at a time; commands out. No I/O, no clock, no loop.
+"""The deterministic core: events in, one at a time; commands out. No I/O and no clock.
 
-After each event the workflow runs until it blocks, live as in replay, so what it does depends on
-the order of its inbound events alone. Commands wait in `_issued`, in order, until history has
-recorded them; what is left when all events are delivered is what the engine does not know yet.
+After each event the workflow's loop runs until it blocks, live as in replay, so what it does
+depends on the order of its inbound events alone.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import logging
-from collections import defaultdict, deque
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from assay import _json
-from assay._history import OWN, Command, Event, records, shown, side_effects, surviving
-from assay.errors import (
-    ActivityError,
-    AssayError,
-    Cancelled,
-    ChildWorkflowError,
-    NonDeterminismError,
-    UsageError,
-)
+from assay._failures import failed, failure_of
+from assay._guard import guarded, unguarded
+from assay._history import OWN, Command, Event, side_effects, surviving
+from assay._issued import Issued, size, size_of
+from assay._loop import WorkflowLoop
+from assay._signals import Received, Signals
+from assay._waits import Waits, failure_in
+from assay.channel import Channel
+from assay.errors import AssayError, ForbiddenCallError, UsageError
+from assay.failure import Failure
 
 logger = logging.getLogger("assay.workflow")
 
 Body = Callable[["Machine", Any], Coroutine[Any, Any, Any]]
+_MARKER = "version:"
 
 
 class Closing(BaseException):
@@ -36,27 +40,15 @@ class Closing(BaseException):
         self.command = command
 
 
-class Pending:
-    """Something a workflow waits for. It is settled once, by the delivery of an event."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exited:
+    """A run that this one watches, or is linked to, has ended."""
 
-    __slots__ = ("_error", "_value", "done")
-
-    def __init__(self) -> None:
-        self.done = False
-        self._value: Any = None
-        self._error: BaseException | None = None
-
-    def settle(self, value: Any = None, error: BaseException | None = None) -> None:
-        """Give it its value or its error; whoever comes second is ignored."""
-        if not self.done:
-            self.done, self._value, self._error = True, value, error
-
-    def __await__(self) -> Generator[Pending, None, Any]:
-        while not self.done:
-            yield self
-        if self._error is not None:
-            raise self._error
-        return self._value
+    workflow_id: str
+    status: str
+    result: Any
+    failure: Failure | None
+    linked: bool
 
 
 class Machine:
@@ -68,49 +60,68 @@ class Machine:
 
     def __init__(self, body: Body) -> None:
         self.delivered = 0
+        self.history_size = 0
         self.now = 0.0
         self.closed = False
+        self.cancel_reason: str | None = None
+        self.cancel_requested = False
+        self.trap_links = False
+        self.signals = Signals()
+        self.exits: Channel[Exited] = Channel()
         self._body = body
-        self._root: Coroutine[Any, Any, Any] | None = None
-        self._waits_for: Pending | None = None
-        self._cancelled = False
-        self._issued: deque[tuple[Command, int]] = deque()
+        self._loop = WorkflowLoop(self)  # type: ignore[abstract]  # the rest is refused, by name
+        self._main: asyncio.Task[Any] | None = None
+        self._closing: Command | None = None
+        self._issued = Issued()
+        self._seen = 0
         self._counts: defaultdict[str, int] = defaultdict(int)
-        self._activities: dict[int, tuple[str, Pending]] = {}
-        self._timers: dict[int, Pending] = {}
-        self._children: dict[str, Pending] = {}
-        self._inbox: defaultdict[str, deque[Any]] = defaultdict(deque)
-        self._waiters: defaultdict[str, deque[Pending]] = defaultdict(deque)
-        self._awaited: set[str] = set()
+        self._waits = Waits(self._loop.create_future)
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+        self._timer_seqs: dict[int, int] = {}
         self._recorded: dict[int, Event] = {}
+        self._markers: set[str] = set()
+        self._versions: dict[str, int] = {}
         self._undone: set[int] = set()
         self._queries: dict[str, Callable[[], Any]] = {}
         self._snapshot: bytes | None = None
 
     # -- what the worker does with it ------------------------------------------------------------
 
-    def feed(self, history: Sequence[Event]) -> None:
-        """Deliver what is new in `history`, one event after the other."""
+    def feed(self, history: Sequence[Event], seen: int | None = None) -> None:
+        """Deliver what is new in `history`, one event after the other.
+
+        `seen` is how much of it the last commit had seen: for that, everything that the code
+        has issued is in history.
+        """
         new = [event for event in history if event.seq > self.delivered]
         kept = surviving(new)
-        self._recorded |= side_effects(new)
-        self._undone |= side_effects(new).keys() - side_effects(kept).keys()
+        found = side_effects(new)
+        self._recorded |= found
+        self._undone |= found.keys() - side_effects(kept).keys()
+        names = (str(event.payload.get("name")) for event in side_effects(kept).values())
+        self._markers |= {name.removeprefix(_MARKER) for name in names if name.startswith(_MARKER)}
+        self._seen = max(self._seen, seen or 0)
         for event in kept:
             self.deliver(event)
         self.delivered = max(self.delivered, *(event.seq for event in new), 0)
+        if seen is not None and not self.closed:
+            self._issued.expect_none_before(seen)
 
     def deliver(self, event: Event) -> None:
         """Let the workflow see one event, and run until it blocks."""
         self.delivered = event.seq
         if event.event_type in OWN:
-            self._check(event)
-        else:
-            self._accept(event)
+            self.history_size += size(self._issued.match(event))
+            return
+        self.history_size += size_of(event)
+        if not self.closed:
+            self.now = max(self.now, event.timestamp)
+            self._activate(event)
 
     def commands(self) -> list[Command]:
         """Return what was issued and is not in history yet; a changed snapshot comes first."""
         snapshot = self._changed_snapshot()
-        issued = [command for command, _ in self._issued]
+        issued = self._issued.commands
         return issued if snapshot is None else [snapshot, *issued]
 
     @property
@@ -120,87 +131,120 @@ class Machine:
 
     def record(self) -> None:
         """Take all issued commands as recorded, each as the next event of the history."""
-        self.delivered += len(self._issued)
-        self._issued.clear()
+        for command in self._issued.forget():
+            self.delivered += 1
+            self.history_size += size(command)
 
     def drop(self) -> None:
         """Give the workflow up. What its `finally` blocks would do is not wanted any more."""
         self.closed = True
-        if self._root is not None:
-            try:
-                self._root.close()
-            except (Exception, Closing, Cancelled):
-                logger.debug("a workflow did not end quietly when it was given up", exc_info=True)
+        self._loop.drop()
 
     # -- what the workflow context asks of it ----------------------------------------------------
 
-    def schedule_activity(self, name: str, input: Any, options: Mapping[str, Any]) -> Pending:
+    def schedule_activity(
+        self, name: str, input: Any, options: Mapping[str, Any]
+    ) -> asyncio.Future[Any]:
         seq = self._next("activity")
         given = {key: value for key, value in options.items() if value is not None}
         command = {"type": "ScheduleActivity", "seq": seq, "name": name}
         self._issue({**command, "input": _json.plain(input), **given})
-        self._activities[seq] = (name, Pending())
-        return self._activities[seq][1]
+        return self._waits.activity(seq, name)
 
-    def schedule_timer(self, secs: float, pending: Pending | None = None) -> tuple[int, Pending]:
-        seq = self._next("timer")
-        self._issue({"type": "ScheduleTimer", "seq": seq, "duration_secs": secs})
-        self._timers[seq] = pending or Pending()
-        return seq, self._timers[seq]
-
-    def wait_for_signal(self, name: str, timeout: float | None) -> Pending:
-        pending = Pending()
-        if self._inbox[name]:
-            pending.settle(self._inbox[name].popleft())
-            return pending
-        wait: Command = {"type": "WaitForSignal", "name": name}
-        if timeout is not None:
-            wait["timer_seq"], _ = self.schedule_timer(timeout, pending)
-        self._waiters[name].append(pending)
-        # The engine records a wait once until its signal comes. To know how long the history
-        # will be, nothing may be sent that leaves no event.
-        if name not in self._awaited:
-            self._awaited.add(name)
-            self._issue(wait)
-        return pending
+    def await_signal(self, name: str) -> None:
+        """Say in history that the workflow waits for a signal."""
+        self._issue({"type": "WaitForSignal", "name": name})
 
     def side_effect(self, name: str, run: Callable[[], Any]) -> Any:
         seq = self._next("side effect")
         known = self._recorded.get(seq)
-        value = _json.plain(run()) if known is None else known.payload.get("value")
+        value = _outside(run) if known is None else known.payload.get("value")
         if seq not in self._undone:
             self._issue({"type": "RecordSideEffect", "seq": seq, "name": name, "value": value})
         return _json.plain(value)  # the workflow may change what it gets, but not what was issued
 
-    def start_child(self, workflow_type: str, workflow_id: str, rest: Mapping[str, Any]) -> Pending:
-        known = self._children.get(workflow_id)
-        if known is not None and not known.done:
+    def version(self, change: str, lowest: int, highest: int) -> int:
+        """Return the version of a change that this run goes by, the newest if it is to choose.
+
+        What was committed without a marker was written by code that did not know the change.
+        """
+        if change not in self._versions:
+            if change not in self._markers and self.delivered <= self._seen:
+                self._versions[change] = lowest
+            else:
+                self._versions[change] = self.side_effect(_MARKER + change, lambda: highest)
+        version = int(self._versions[change])
+        if not lowest <= version <= highest:
+            text = f"this run goes by version {version} of {change}, the code knows {lowest} to "
+            raise UsageError(f"{text}{highest}")
+        return version
+
+    def start_child(
+        self, workflow_type: str, workflow_id: str, rest: Mapping[str, Any]
+    ) -> asyncio.Future[Any]:
+        known = self._waits.open_child(workflow_id)
+        if known is not None:
             return known
         command = {"type": "StartChildWorkflow", "workflow_type": workflow_type}
         self._issue({**command, "workflow_id": workflow_id, **_json.plain(dict(rest))})
-        self._children[workflow_id] = Pending()
-        return self._children[workflow_id]
+        return self._waits.child(workflow_id)
 
-    def upsert(self, patch: Mapping[str, Any]) -> None:
+    def call(self, workflow_id: str, call: str, rest: Mapping[str, Any]) -> asyncio.Future[Any]:
+        """Do something to another run: signal it, cancel it, watch it."""
+        seq = self._next("call")
+        command = {"type": "CallWorkflow", "seq": seq, "workflow_id": workflow_id, "call": call}
+        given = {key: value for key, value in rest.items() if value is not None}
+        self._issue({**command, **_json.plain(given)})
+        return self._waits.call(seq, workflow_id)
+
+    def reply(self, request_id: str, rest: Mapping[str, Any]) -> None:
+        """Answer a client's request."""
+        seq = self._next("reply")
+        self._issue({"type": "Reply", "seq": seq, "request_id": request_id, **_json.plain(rest)})
+
+    def upsert(self, patch: Mapping[str, Any], memo: Mapping[str, Any] | None) -> None:
         seq = self._next("upsert")
-        plain = _json.plain(dict(patch))
-        self._issue({"type": "UpsertSearchAttributes", "seq": seq, "patch": plain})
+        plain = {"patch": dict(patch)} | ({} if memo is None else {"memo": dict(memo)})
+        self._issue({"type": "UpsertSearchAttributes", "seq": seq, **_json.plain(plain)})
 
     def register_query(self, name: str, query: Callable[[], Any]) -> None:
         self._queries[name] = query
 
+    def close_with(self, command: Command) -> NoReturn:
+        """End the run with `command`, from whichever task."""
+        self._closing = command
+        if self._main is not None and asyncio.current_task() is not self._main:
+            self._main.cancel()
+        raise Closing(command)
+
+    # -- what the loop asks of it ----------------------------------------------------------------
+
+    def start_timer(self, handle: asyncio.TimerHandle, secs: float) -> None:
+        command = {"type": "ScheduleTimer", "seq": 0, "duration_secs": secs}
+        self._issue(command, handle)
+
+    def stop_timer(self, handle: asyncio.TimerHandle) -> None:
+        seq = self._timer_seqs.pop(id(handle), None)
+        if seq is not None and not self.closed:
+            del self._timers[seq]
+            self._issue({"type": "CancelTimer", "seq": seq})
+
     # -- inside ----------------------------------------------------------------------------------
 
     def _next(self, what: str) -> int:
-        if self.closed:
-            raise UsageError("the run has ended, nothing more can be asked of its context")
         self._counts[what] += 1
         return self._counts[what]
 
-    def _issue(self, command: Command) -> None:
+    def _issue(self, command: Command, timer: asyncio.TimerHandle | None = None) -> None:
         if self.closed:
             raise UsageError("the run has ended, nothing more can be asked of its context")
-        self._issued.append((command, self.delivered))
+        self._issued.add(command, self.delivered, timer)
+
+    def _number_timer(self, handle: asyncio.TimerHandle) -> int:
+        seq = self._next("timer")
+        self._timers[seq] = handle
+        self._timer_seqs[id(handle)] = seq
+        return seq
 
     def _changed_snapshot(self) -> Command | None:
         state: dict[str, Any] = {}
@@ -215,149 +259,134 @@ class Machine:
         self._snapshot = encoded
         return {"type": "RecordSnapshot", "state": state}
 
-    def _check(self, event: Event) -> None:
-        # A wait may have left no event: it is the one command that history need not show.
-        while self._issued and not records(event, self._issued[0][0]):
-            if self._issued[0][0]["type"] != "WaitForSignal":
-                break
-            self._issued.popleft()
-        if self._issued and records(event, self._issued[0][0]):
-            self._issued.popleft()
-            return
-        if event.event_type != "WorkflowAwaitingSignal":
-            raise self._mismatch(event)
+    # -- events ----------------------------------------------------------------------------------
 
-    def _mismatch(self, event: Event) -> NonDeterminismError:
-        found = shown(event.event_type, event.payload)
-        issued = "nothing"
-        if self._issued:
-            command, after = self._issued[0]
-            issued = f"{shown(command['type'], command)}, on event {after}"
-        return NonDeterminismError(
-            f"event {event.seq} of the history is {found}, but the code issued {issued}: "
-            "the workflow's code has changed, or depends on something besides its events"
-        )
+    def _activate(self, event: Event) -> None:
+        stopped = self._stopped_by(event)
+        with guarded():
+            self._settle(event)
+            self._loop.run_until_blocked()
+        if self._main is not None and self._main.done():
+            self._issued.end(self._ending(self._main), self.delivered)
+            self.closed = True
+            self._loop.drop()
+        for handle in stopped:
+            if not handle.cancelled() and not self.closed:
+                self.start_timer(handle, max(round(handle.when() - self.now, 6), 0.0))
+        self._issued.seal(self._number_timer)
 
-    def _accept(self, event: Event) -> None:
-        if self.closed:
-            return
-        self.now = max(self.now, event.timestamp)
-        self._settle(event)
-        if self._waits_for is not None and self._waits_for.done:
-            self._resume()
+    def _stopped_by(self, event: Event) -> list[asyncio.TimerHandle]:
+        """Return the timers that go with an event: a cancel request stops all of the engine's.
+
+        Those that the code still wants begin again.
+        """
+        if event.event_type != "WorkflowCancelRequested":
+            return []
+        stopped = [self._timers[seq] for seq in sorted(self._timers)]
+        self._timers.clear()
+        self._timer_seqs.clear()
+        return stopped
 
     def _settle(self, event: Event) -> None:
         match event.event_type:
             case "WorkflowStarted":
-                self._started(event)
-            case "ActivityCompleted" | "ActivityFailed":
-                self._activity_ended(event)
+                self._start(event)
             case "TimerFired":
                 self._timer_fired(event)
             case "SignalReceived":
-                self._signalled(event)
-            case "ChildWorkflowCompleted" | "ChildWorkflowFailed":
-                self._child_ended(event)
+                self.signals.deliver(_received(event.payload))
+            case "WorkflowExited":
+                self._exited(event)
             case "WorkflowCancelRequested":
-                self._cancel_requested(event)
+                self._cancel(event)
+            case _:
+                self._waits.settle(event)
 
-    def _started(self, event: Event) -> None:
-        if self._root is not None:
-            return
-        self._root = self._body(self, event.payload)
-        self._resume()
-
-    def _activity_ended(self, event: Event) -> None:
-        name, pending = self._activities.pop(event.payload["activity_seq"], ("", Pending()))
-        if event.event_type == "ActivityCompleted":
-            pending.settle(event.payload.get("result"))
-            return
-        error = str(event.payload.get("error") or "no error text")
-        pending.settle(error=ActivityError(name, error, event.payload.get("final_attempt")))
+    def _start(self, event: Event) -> None:
+        if self._main is None:
+            body = self._body(self, event.payload)
+            context = contextvars.Context()
+            self._main = self._loop.create_task(body, name="main", context=context)
 
     def _timer_fired(self, event: Event) -> None:
-        pending = self._timers.pop(event.payload["timer_seq"], None)
-        if pending is not None:
-            pending.settle()
+        handle = self._timers.pop(event.payload["timer_seq"], None)
+        if handle is not None:
+            del self._timer_seqs[id(handle)]
+            self._loop.fire(handle)
 
-    def _signalled(self, event: Event) -> None:
-        name, payload = event.payload["signal"], event.payload.get("payload")
-        # A wait that is still to be recorded will stand after this signal, and be open again.
-        if not any(_waits_for(command, name) for command, _ in self._issued):
-            self._awaited.discard(name)
-        waiters = self._waiters[name]
-        while waiters:
-            waiter = waiters.popleft()
-            if not waiter.done:
-                waiter.settle(payload)
-                return
-        self._inbox[name].append(payload)
+    def _exited(self, event: Event) -> None:
+        payload = event.payload
+        ended_well = payload["status"] == "COMPLETED"
+        exited = Exited(
+            workflow_id=payload["workflow_id"],
+            status=payload["status"],
+            result=payload.get("result"),
+            failure=None if ended_well else failure_in(payload),
+            linked=bool(payload.get("link")),
+        )
+        if not exited.linked or (self.trap_links and not ended_well):
+            self.exits.put(exited)
+        elif not ended_well and self._main is not None:
+            self._link_down(exited)
 
-    def _child_ended(self, event: Event) -> None:
-        workflow_id = event.payload["child_workflow_id"]
-        pending = self._children.get(workflow_id, Pending())
-        if event.event_type == "ChildWorkflowCompleted":
-            pending.settle(event.payload.get("result"))
+    def _link_down(self, exited: Exited) -> None:
+        assert self._main is not None
+        assert exited.failure is not None
+        text = f"linked run {exited.workflow_id} is down: {exited.failure.message}"
+        failure = Failure(message=text, kind="LINK_DOWN", cause=exited.failure)
+        self._closing = {"type": "FailWorkflow", **failed(failure)}
+        self._main.cancel()
+
+    def _cancel(self, event: Event) -> None:
+        if self.cancel_requested or self._main is None:
             return
-        error = str(event.payload.get("error") or "no error text")
-        pending.settle(error=ChildWorkflowError(workflow_id, error))
+        self.cancel_requested = True
+        given = event.payload if isinstance(event.payload, dict) else {}
+        self.cancel_reason = given.get("reason")
+        self._main.cancel(self.cancel_reason)
 
-    def _cancel_requested(self, event: Event) -> None:
-        if self._cancelled or self._waits_for is None:
-            return
-        self._cancelled = True
-        for waiters in self._waiters.values():  # no signal may go to a wait that nobody is in
-            if self._waits_for in waiters:
-                waiters.remove(self._waits_for)
-        self._waits_for = None
-        reason = event.payload.get("reason") if isinstance(event.payload, dict) else None
-        self._resume(Cancelled(reason))
-
-    def _resume(self, error: BaseException | None = None) -> None:
-        assert self._root is not None
-        try:
-            self._waits_for = self._advance(self._root, error)
-        except StopIteration as end:
-            self._close(_completed(end.value))
-        except Closing as end:
-            self._close(end.command)
-        except Cancelled as cancelled:
-            reason = {} if cancelled.reason is None else {"reason": cancelled.reason}
-            self._close({"type": "CancelWorkflow", **reason})
-        except Exception as failure:
-            level = logging.INFO if isinstance(failure, AssayError) else logging.WARNING
-            logger.log(level, "a workflow failed", exc_info=failure)
-            self._close({"type": "FailWorkflow", "error": told(failure)})
-
-    def _advance(self, root: Coroutine[Any, Any, Any], error: BaseException | None) -> Pending:
-        while True:
-            waits_for = root.send(None) if error is None else root.throw(error)
-            if not isinstance(waits_for, Pending):
-                error = UsageError(
-                    "a workflow awaited something that is not its context's: inside a workflow "
-                    "await ctx.execute_activity, ctx.execute_parallel, ctx.sleep, ..."
-                )
-            elif not waits_for.done:
-                return waits_for
-            else:
-                error = None
-
-    def _close(self, command: Command) -> None:
-        self._issue(command)
-        self._waits_for = None
-        self.closed = True
+    def _ending(self, main: asyncio.Task[Any]) -> Command:
+        if self._closing is not None:
+            if not main.cancelled():
+                main.exception()  # seen
+            return self._closing
+        if main.cancelled():
+            if self.cancel_requested:
+                reason = self.cancel_reason
+                return {"type": "CancelWorkflow"} | ({} if reason is None else {"reason": reason})
+            return {"type": "FailWorkflow", "error": "the workflow awaited a cancelled task"}
+        error = main.exception()
+        if error is None:
+            return _completed(main.result())
+        if (forbidden := _found(error, ForbiddenCallError)) is not None:
+            raise forbidden
+        level = logging.INFO if isinstance(error, AssayError) else logging.WARNING
+        logger.log(level, "a workflow failed", exc_info=error)
+        return {"type": "FailWorkflow", **failed(failure_of(error))}
 
 
-def _waits_for(command: Command, name: str) -> bool:
-    return bool(command["type"] == "WaitForSignal" and command["name"] == name)
+def _outside(run: Callable[[], Any]) -> Any:
+    """Return what a function says that may look at the clock or throw dice."""
+    with unguarded():
+        return _json.plain(run())
 
 
-def told(error: BaseException) -> str:
-    """Return the text that stands for an error in history; whatever it holds, it can be sent."""
-    text = str(error).encode(errors="replace").decode()
-    if type(error).__module__ == "assay.errors":
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+def _received(payload: Mapping[str, Any]) -> Received:
+    sender = payload.get("from")
+    return Received(
+        name=payload["signal"],
+        payload=payload.get("payload"),
+        sender=sender.get("workflow_id") if isinstance(sender, Mapping) else None,
+        request_id=payload.get("request_id"),
+    )
+
+
+def _found(error: BaseException, kind: type[Exception]) -> BaseException | None:
+    """Return an error of that kind, `error` itself or one in its group."""
+    if isinstance(error, BaseExceptionGroup):
+        each = (_found(inner, kind) for inner in error.exceptions)
+        return next((found for found in each if found is not None), None)
+    return error if isinstance(error, kind) else None
 
 
 def _completed(result: Any) -> Command:

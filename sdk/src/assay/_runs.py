@@ -28,6 +28,7 @@ class Run:
     machine: Machine | None = None
     mark: Any = None
     known: int = 0
+    context: dict[str, Any] | None = None
     users: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 

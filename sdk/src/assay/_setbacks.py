@@ -6,7 +6,7 @@ after some in a row the lease is left to run out by itself.
 
 from __future__ import annotations
 
-from assay._exchange import RunRef, WorkflowTask
+from assay._exchange import Problem, RunRef, WorkflowTask
 from assay._kit import Kit
 
 _FIRST_SECS = 1.0
@@ -24,8 +24,8 @@ class Setbacks:
         """Forget about a run that goes on."""
         self._counts.pop(run, None)
 
-    async def hand_back(self, task: WorkflowTask) -> None:
-        """Release the task, later each time."""
+    async def hand_back(self, task: WorkflowTask, problem: Problem | None) -> None:
+        """Release the task and say why, later each time."""
         count = self._counts.pop(task.run, 0)
         if len(self._counts) >= _REMEMBERED:
             self._counts.pop(next(iter(self._counts)))
@@ -34,4 +34,4 @@ class Setbacks:
         if pause > task.lease_secs / 2 and not self._kit.stopping.is_set():
             return
         await self._kit.clock.wait(self._kit.stopping, pause)
-        await self._kit.release(task)
+        await self._kit.release(task, problem)

@@ -10,11 +10,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from assay import _json
+from msgspec import structs
+
 from assay._attempts import Attempts
 from assay._exchange import (
     ActivityTask,
     Outcome,
+    Problem,
     ReportAnswer,
     Then,
     WorkflowTask,
@@ -22,7 +24,8 @@ from assay._exchange import (
     outcome,
     renew,
 )
-from assay._history import Command, Event
+from assay._history import Command
+from assay._info import RunInfo
 from assay._keeper import Hold, rhythm
 from assay._kit import Kit
 from assay._replay import Machine
@@ -30,8 +33,14 @@ from assay._rhythm import Rhythm
 from assay._runs import Run, Runs
 from assay._setbacks import Setbacks
 from assay._taskset import TaskSet
-from assay.errors import ConnectionFailedError, NonDeterminismError, UnavailableError
-from assay.workflow import RunInfo
+from assay.errors import (
+    ConnectionFailedError,
+    ForbiddenCallError,
+    NonDeterminismError,
+    UnavailableError,
+)
+from assay.failure import Failure
+from assay.workflow import body
 
 logger = logging.getLogger("assay.worker")
 
@@ -105,10 +114,12 @@ class Steps:
         except (ConnectionFailedError, UnavailableError) as error:
             self._give_up(run, task, f"the rest of its history did not come: {error}")
         except NonDeterminismError as error:
-            self._give_up(run, task, str(error))
+            self._give_up(run, task, str(error), code="non_determinism")
+        except ForbiddenCallError as error:
+            self._give_up(run, task, str(error), code="forbidden_call")
         except Exception as error:
             logger.exception("replaying run %s failed", task.run.id)
-            self._give_up(run, task, f"{type(error).__name__}: {error}")
+            self._give_up(run, task, f"{type(error).__name__}: {error}", code="replay_failed")
         else:
             await self._commit(run, machine, task)
 
@@ -118,14 +129,8 @@ class Steps:
         if task.after > 0:
             return None
         run.forget()
-        info = RunInfo(
-            workflow_id=task.run.id,
-            workflow_type=task.workflow_type,
-            namespace=task.run.namespace,
-            task_queue=task.task_queue,
-            parent_id=task.parent_id,
-        )
-        run.machine = Machine(self._kit.registry.body(info))
+        run.machine = Machine(body(self._kit.registry, _info(task)))
+        run.context = task.context
         return run.machine
 
     async def _feed(self, machine: Machine, task: WorkflowTask) -> None:
@@ -138,9 +143,9 @@ class Steps:
             history += page.history
             cursor = page.history_next
         if len(history) > _LONG_HISTORY:
-            await asyncio.to_thread(machine.feed, history)
+            await asyncio.to_thread(machine.feed, history, task.seen)
         else:
-            machine.feed(history)
+            machine.feed(history, task.seen)
         if machine.delivered != task.version:
             text = f"history of {task.version} events ends at {machine.delivered}"
             raise ConnectionFailedError(text)
@@ -155,11 +160,12 @@ class Steps:
                 self._setbacks.over(task.run)
                 self._recorded(run, machine, answer)
             case "invalid":
-                self._give_up(run, task, f"its commands were not taken: {answer.error}")
+                why = f"its commands were not taken: {answer.error}"
+                self._give_up(run, task, why, code="invalid_commands")
             case _:
                 run.forget()
                 self._look(0.0)
-        self._follow(issued, answer)
+        self._follow(run, issued, answer)
 
     def _recorded(self, run: Run, machine: Machine, answer: ReportAnswer) -> None:
         version = answer.version or 0
@@ -174,17 +180,18 @@ class Steps:
         else:  # something landed first; a task will bring it, and what was issued with it
             self._look(0.0)
 
-    def _give_up(self, run: Run, task: WorkflowTask, why: str) -> None:
+    def _give_up(self, run: Run, task: WorkflowTask, why: str, *, code: str | None = None) -> None:
         logger.error("run %s (%s) stays as it is: %s", task.run.id, task.workflow_type, why)
         run.forget()
-        self.waiting.spawn(self._setbacks.hand_back(task))
+        problem = None if code is None else Problem(code, why)
+        self.waiting.spawn(self._setbacks.hand_back(task, problem))
 
     # -- outcomes --------------------------------------------------------------------------------
 
     async def _fuse(self, run: Run, machine: Machine, task: ActivityTask, ended: Outcome) -> None:
         version, mark = machine.delivered, run.mark
         at = self._now()
-        machine.deliver(_event(version + 1, task, ended, at))
+        machine.deliver(ended.event(version + 1, task, at))
         issued = machine.commands()
         with self._attempts.reserved(issued) as eager:
             then = Then(version=version, mark=mark, commands=issued, eager=eager)
@@ -200,7 +207,7 @@ class Steps:
             self._not_fused(run, answer)
         if answer.status == "invalid":
             await self._tell(task, ended)
-        self._follow(issued, answer)
+        self._follow(run, issued, answer)
 
     def _not_fused(self, run: Run, answer: ReportAnswer) -> None:
         run.forget()
@@ -215,17 +222,18 @@ class Steps:
         answer = await self._kit.outbox.submit(report)
         if answer.status == "invalid":
             logger.error("outcome of activity %s was not taken: %s", task.name, answer.error)
-            if ended.error is None:
+            if ended.failure is None:
                 text = f"the result could not be reported: {answer.error}"
-                return await self._tell(task, Outcome(error=text, retryable=False))
+                failure = Failure(message=text, retryable=False)
+                return await self._tell(task, Outcome(failure=failure))
         return answer
 
     # -- both ------------------------------------------------------------------------------------
 
-    def _follow(self, issued: Sequence[Command], answer: ReportAnswer) -> None:
+    def _follow(self, run: Run, issued: Sequence[Command], answer: ReportAnswer) -> None:
         """Start what came back, and look for what did not when it can be there."""
         for activity in answer.activities:
-            self._attempts.start(activity)
+            self._attempts.start(structs.replace(activity, context=run.context))
         if answer.status != "accepted":
             return
         queued = -len(answer.activities)
@@ -244,16 +252,16 @@ class Steps:
         return round(self._kit.clock.time(), 6)
 
 
-def _event(seq: int, task: ActivityTask, ended: Outcome, at: float) -> Event:
-    """Return the event that the engine will write for this outcome."""
-    if ended.error is None:
-        result = _json.plain(ended.result)  # a copy: what the workflow changes is not reported
-        payload = {"activity_seq": task.seq, "name": task.name, "result": result}
-        return Event(seq, "ActivityCompleted", payload, at)
-    payload = {
-        "activity_seq": task.seq,
-        "name": task.name,
-        "error": ended.error,
-        "final_attempt": task.attempt,
-    }
-    return Event(seq, "ActivityFailed", payload, at)
+def _info(task: WorkflowTask) -> RunInfo:
+    return RunInfo(
+        workflow_id=task.run.id,
+        workflow_type=task.workflow_type,
+        namespace=task.run.namespace,
+        task_queue=task.task_queue,
+        run_id=task.run_id,
+        incarnation=task.run.incarnation,
+        attempt=task.attempt,
+        parent_id=task.parent_id,
+        started_at=task.started_at,
+        context=task.context or {},
+    )

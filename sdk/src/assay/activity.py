@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 from assay import _json
+from assay._functions import BaseContext
+from assay.errors import UsageError
 
-__all__ = ["Context"]
+__all__ = ["Context", "current"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +26,10 @@ class AttemptInfo:
     attempt: int
     max_attempts: int
     details: Any = None
+    context: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Context:
+class Context(BaseContext):
     """One attempt at one activity. Its methods may be called from any thread.
 
     The worker keeps the attempt alive by itself; `heartbeat` is for telling how far it has come::
@@ -55,6 +60,11 @@ class Context:
     def attempt(self) -> int:
         """Which attempt this is; the first is 1."""
         return self.info.attempt
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        """Values that came with the start of the run."""
+        return self.info.context
 
     @property
     def details(self) -> Any:
@@ -89,3 +99,24 @@ class Attempt(Context):
     def cancel(self) -> None:
         """Let the activity know that its result is not wanted any more."""
         self._cancelled = True
+
+
+_current: ContextVar[Context] = ContextVar("assay_activity")
+
+
+def current() -> Context:
+    """Return the context of the activity that is being run, for functions that do not get it."""
+    try:
+        return _current.get()
+    except LookupError:
+        raise UsageError("activity.current() is for code that runs in an activity") from None
+
+
+@contextmanager
+def current_attempt(attempt: Attempt) -> Iterator[None]:
+    """Be the current activity, also in a thread that is given the caller's context."""
+    token = _current.set(attempt)
+    try:
+        yield
+    finally:
+        _current.reset(token)

@@ -2,79 +2,114 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Self, Unpack, overload
 
-from assay import _calls, _json
-from assay._calls import Call, EventPage, ListFilter
-from assay._clock import Backoff, Clock, SystemClock
-from assay._records import HistoryEvent, Started, State, Status, Workflow
-from assay._transport import (
-    AsyncHttpTransport,
-    AsyncTransport,
-    HttpTransport,
-    Request,
-    Response,
-    Transport,
-    error_of,
+from assay import _calls, _calls_namespaces, _calls_schedules, _outcome, _start, _target
+from assay._calls import EagerWorker, EventPage, ListFilter, Scope
+from assay._calls_schedules import ScheduleOptions, SchedulePatch
+from assay._connection import ClientOptions, Connection
+from assay._handles import WorkflowHandle
+from assay._options import RetryPolicy
+from assay._records import (
+    HistoryEvent,
+    Namespace,
+    NamespaceStats,
+    Problem,
+    QueueStats,
+    Schedule,
+    State,
+    Status,
+    WorkerInfo,
+    Workflow,
 )
-from assay.errors import (
-    ApiError,
-    ConnectionFailedError,
-    ResultTimeoutError,
-    RunCancelledError,
-    RunFailedError,
-    UnavailableError,
-)
+from assay._shells import Blocking, Driver, blocking
+from assay._start import ExecuteOptions, Message, StartOptions
+from assay._target import Target
+from assay._transport import HttpTransport
+from assay._workflows import In, InputOnly, R, WithInput, WithoutInput, WorkflowRef
 
-_TRIES = 8
-_FIRST_LOOK_SECS = 0.05
-_LAST_LOOK_SECS = 2.0
-
-T = TypeVar("T")
-
-
-class ClientOptions(TypedDict, total=False):
-    """What a client can be told besides its address."""
-
-    token: str | None
-    namespace: str
-    transport: Transport
-    worker_transport: AsyncTransport
-    clock: Clock
-
-
-class StartOptions(TypedDict, total=False):
-    """What a start can be told besides its type."""
-
-    workflow_id: str
-    input: Any
-    task_queue: str
-    search_attributes: Mapping[str, Any]
+__all__ = [
+    "Client",
+    "ClientOptions",
+    "EagerWorker",
+    "EventPage",
+    "ExecuteOptions",
+    "HistoryEvent",
+    "ListFilter",
+    "Message",
+    "Namespace",
+    "NamespaceStats",
+    "Problem",
+    "QueueStats",
+    "RetryPolicy",
+    "Schedule",
+    "ScheduleOptions",
+    "SchedulePatch",
+    "StartOptions",
+    "State",
+    "Status",
+    "WorkerInfo",
+    "Workflow",
+    "WorkflowHandle",
+]
 
 
-class Client:
+class Schedules(Blocking[Scope]):
+    """`client.schedules`: runs that are started by the clock."""
+
+    create = blocking(_calls_schedules.create)
+    list = blocking(_calls_schedules.listing)
+    describe = blocking(_calls_schedules.describe)
+    patch = blocking(_calls_schedules.patch)
+    pause = blocking(_calls_schedules.pause)
+    resume = blocking(_calls_schedules.resume)
+    delete = blocking(_calls_schedules.delete)
+
+
+class Namespaces(Blocking[Scope]):
+    """`client.namespaces`: whatever the client's own namespace is."""
+
+    create = blocking(_calls_namespaces.create)
+    list = blocking(_calls_namespaces.listing)
+    stats = blocking(_calls_namespaces.stats)
+    describe = stats
+    delete = blocking(_calls_namespaces.delete)
+
+
+class Workers(Blocking[Scope]):
+    """`client.workers`."""
+
+    list = blocking(_calls_namespaces.workers)
+
+
+class Queues(Blocking[Scope]):
+    """`client.queues`."""
+
+    stats = blocking(_calls_namespaces.queues)
+
+
+class Client(Connection, Blocking[Scope]):
     """Calls one engine in one namespace.
 
     What a broken connection or a busy engine interrupts is tried again; a call that changes
     something carries the same `Idempotency-Key` each time::
 
         with Client("http://127.0.0.1:8080") as client:
-            run = client.start("Hello", input={"name": "Ada"})
-            print(client.wait_for_result(run.workflow_id, timeout=30))
+            print(client.execute("Hello", "Ada", timeout=30))
     """
 
     def __init__(
         self, url: str = "http://127.0.0.1:8080", **options: Unpack[ClientOptions]
     ) -> None:
-        self.url = url.rstrip("/")
-        self.namespace = options.get("namespace", "main")
-        self._token = options.get("token")
-        self._clock: Clock = options.get("clock") or SystemClock()
+        Connection.__init__(self, url, options)
         self._transport = options.get("transport") or HttpTransport(self.url, self._token)
-        self._worker_transport = options.get("worker_transport")
+        driver = Driver(self._transport, self._clock)
+        Blocking.__init__(self, self._scope, driver)
+        self.schedules = Schedules(self._scope, driver)
+        self.namespaces = Namespaces(self._scope, driver)
+        self.workers = Workers(self._scope, driver)
+        self.queues = Queues(self._scope, driver)
 
     def __enter__(self) -> Self:
         return self
@@ -91,129 +126,107 @@ class Client:
         """Let go of the connections."""
         self._transport.close()
 
-    def worker_transport(self) -> AsyncTransport:
-        """Return the transport for a worker that talks to the same engine."""
-        return self._worker_transport or AsyncHttpTransport(self.url, self._token)
+    @overload
+    def start(
+        self, workflow: str, input: Any = None, **options: Unpack[StartOptions]
+    ) -> WorkflowHandle[Any]: ...
 
-    def start(self, workflow_type: str, **options: Unpack[StartOptions]) -> Started:
-        """Start a run; without a `workflow_id` it gets a random one."""
-        body: dict[str, Any] = {
-            "workflow_type": workflow_type,
-            "workflow_id": f"{workflow_type}-{uuid.uuid4().hex}",
-            "namespace": self.namespace,
-            "task_queue": "default",
-            **options,
-        }
-        return self._send(_calls.start(body))
+    @overload
+    def start(
+        self,
+        workflow: WithInput[In, R],
+        input: In,
+        **options: Unpack[StartOptions],
+    ) -> WorkflowHandle[R]: ...
 
-    def describe(self, workflow_id: str) -> Workflow:
-        """Return the record of a run."""
-        return self._send(_calls.describe(workflow_id, self.namespace))
+    @overload
+    def start(
+        self,
+        workflow: InputOnly[In, R],
+        input: In,
+        **options: Unpack[StartOptions],
+    ) -> WorkflowHandle[R]: ...
 
-    def list(self, **narrowed: Unpack[ListFilter]) -> _Workflows:
-        """Return runs, the newest first."""
-        return self._send(_calls.listing(self.namespace, narrowed))
+    @overload
+    def start(
+        self,
+        workflow: WithoutInput[R],
+        **options: Unpack[StartOptions],
+    ) -> WorkflowHandle[R]: ...
 
-    def get_events(self, workflow_id: str, **page: Unpack[EventPage]) -> _Events:
-        """Return the history of a run, or the given page of it."""
-        return self._send(_calls.events(workflow_id, self.namespace, page))
+    def start(
+        self, workflow: WorkflowRef, input: Any = None, **options: Unpack[StartOptions]
+    ) -> WorkflowHandle[Any]:
+        """Start a run of a workflow function, or of a name; `StartOptions` has the options::
 
-    def get_state(self, workflow_id: str, name: str | None = None) -> State:
-        """Return what a run's query said last; without a name all of them."""
-        return self._send(_calls.state(workflow_id, self.namespace, name))
+        handle = client.start(order, {"total": 5}, id="order-7", run_timeout="1h")
+        """
+        return self._handle(self._driver.run(_start.start(self._scope, workflow, input, options)))
 
-    def list_children(self, workflow_id: str) -> _Workflows:
-        """Return the runs that this run has started, the oldest first."""
-        return self._send(_calls.children(workflow_id, self.namespace))
+    @overload
+    def execute(
+        self, workflow: str, input: Any = None, **options: Unpack[ExecuteOptions]
+    ) -> Any: ...
 
-    def signal(self, workflow_id: str, name: str, payload: Any = None) -> bool:
-        """Send a signal; return False if the run had ended and did not take it."""
-        return self._send(_calls.signal(workflow_id, self.namespace, name, payload))
+    @overload
+    def execute(
+        self,
+        workflow: WithInput[In, R],
+        input: In,
+        **options: Unpack[ExecuteOptions],
+    ) -> R: ...
 
-    def cancel(self, workflow_id: str, reason: str | None = None) -> None:
-        """Ask a run to stop; its code may clean up first."""
-        self._send(_calls.cancel(workflow_id, self.namespace, reason))
+    @overload
+    def execute(
+        self,
+        workflow: InputOnly[In, R],
+        input: In,
+        **options: Unpack[ExecuteOptions],
+    ) -> R: ...
 
-    def terminate(self, workflow_id: str, reason: str | None = None) -> None:
-        """End a run at once; its code is not asked."""
-        self._send(_calls.terminate(workflow_id, self.namespace, reason))
+    @overload
+    def execute(
+        self,
+        workflow: WithoutInput[R],
+        **options: Unpack[ExecuteOptions],
+    ) -> R: ...
+
+    def execute(
+        self, workflow: WorkflowRef, input: Any = None, **options: Unpack[ExecuteOptions]
+    ) -> Any:
+        """Start a run, wait for it and return its result::
+
+        client.execute(order, {"total": 5}, id="order-7", timeout=60)
+        """
+        return self._driver.run(_outcome.execute(self._scope, workflow, input, options))
+
+    def get_handle(self, workflow_id: str, run_id: str | None = None) -> WorkflowHandle[Any]:
+        """Return a handle of a run that exists; the engine is not asked::
+
+        client.get_handle("order-7").result(timeout=60)
+        """
+        target = Target(scope=self._scope, workflow_id=workflow_id, run_id=run_id)
+        return self._handle(target)
 
     def continue_as_new(
         self, workflow_id: str, input: Any = None, *, new_workflow_id: str | None = None
-    ) -> Started:
-        """Close a run and start its successor with an empty history."""
-        body: dict[str, Any] = {} if input is None else {"input": input}
-        if new_workflow_id is not None:
-            body["workflow_id"] = new_workflow_id
-        return self._send(_calls.continue_as_new(workflow_id, self.namespace, body))
+    ) -> WorkflowHandle[Any]:
+        """Close a run and start its successor with an empty history::
 
-    def wait_for_result(self, workflow_id: str, timeout: float | None = None) -> Any:
-        """Wait until a run has ended and return its result, or raise how else it ended.
-
-        With a `timeout`, an engine that is away is waited for as long as that lasts.
+        successor = client.continue_as_new("counter", {"n": 0})
         """
-        until = None if timeout is None else self._clock.monotonic() + timeout
-        pause = _FIRST_LOOK_SECS
-        while True:
-            run = self._look(workflow_id, until)
-            if run is not None and run.status.closed:
-                return _result(run)
-            if until is not None:
-                left = until - self._clock.monotonic()
-                if left <= 0:
-                    status = "out of reach" if run is None else run.status
-                    text = f"run {workflow_id} is {status} after {timeout} s"
-                    raise ResultTimeoutError(text)
-                pause = min(pause, left)
-            self._clock.pause(pause)
-            pause = min(pause * 1.5, _LAST_LOOK_SECS)
+        work = _target.continue_as_new(self._scope, workflow_id, input, new_workflow_id)
+        return self._handle(self._driver.run(work))
 
-    def _look(self, workflow_id: str, until: float | None) -> Workflow | None:
-        try:
-            return self.describe(workflow_id)
-        except (ConnectionFailedError, UnavailableError):
-            if until is None:
-                raise
-            return None
+    describe = blocking(_calls.describe)
+    list = blocking(_calls.listing)
+    get_events = blocking(_calls.get_events)
+    get_state = blocking(_calls.get_state)
+    list_children = blocking(_calls.list_children)
+    signal = blocking(_calls.signal)
+    cancel = blocking(_calls.cancel)
+    terminate = blocking(_calls.terminate)
+    wait_for_result = blocking(_outcome.wait_for_result)
 
-    def _send(self, call: Call[T]) -> T:
-        request = Request(
-            method=call.method,
-            path=_calls.PREFIX + call.path,
-            query=call.query,
-            headers={"idempotency-key": uuid.uuid4().hex} if call.changes else {},
-            body=None if call.body is None else _json.encode(call.body),
-        )
-        response = self._until_answered(request)
-        return call.read(_json.decode(response.body) if response.body else None)
-
-    def _until_answered(self, request: Request) -> Response:
-        backoff = Backoff()
-        for left in reversed(range(_TRIES)):
-            try:
-                return self._attempt(request)
-            except (ConnectionFailedError, ApiError) as error:
-                repeatable = isinstance(error, ConnectionFailedError) or error.retryable
-                if not (repeatable and left):
-                    raise
-            self._clock.pause(backoff.next())
-        raise AssertionError("the last try returns or raises")
-
-    def _attempt(self, request: Request) -> Response:
-        response = self._transport.send(request)
-        if response.status >= 400:
-            raise error_of(response)
-        return response
-
-
-def _result(run: Workflow) -> Any:
-    if run.status is Status.COMPLETED:
-        return run.result
-    if run.status is Status.CANCELLED:
-        raise RunCancelledError(run.id)
-    raise RunFailedError(run.id, run.status, run.error)
-
-
-# `list` is a method of the client, so its annotations cannot name the builtin.
-_Events = list[HistoryEvent]
-_Workflows = list[Workflow]
+    def _handle(self, target: Target) -> WorkflowHandle[Any]:
+        return WorkflowHandle(target, self._driver)

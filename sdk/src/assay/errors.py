@@ -13,21 +13,29 @@
     ├── ResultTimeoutError            the run had not ended in time
     ├── RunFailedError                the awaited run ended as FAILED or TIMED_OUT
     ├── RunCancelledError             the awaited run ended as CANCELLED
-    ├── ActivityError                 in a workflow: an activity failed for good
-    ├── ChildWorkflowError            in a workflow: a child did not complete
-    ├── NonRetryableError             raised by an activity: do not try again
+    ├── RunEndedError                 the run that was asked has ended without a reply
+    ├── RemoteError                   something failed elsewhere (kind, retryable, details, cause)
+    │   ├── ActivityError             in a workflow: an activity failed for good
+    │   ├── ChildWorkflowError        in a workflow: a child did not complete
+    │   ├── CallError                 in a workflow: a signal or cancel found no open run
+    │   ├── LinkDownError             in a workflow: a linked run has ended abnormally
+    │   └── RequestRejectedError      a request was answered with an error
+    ├── ApplicationError              raised by your code: a failure with kind and details
+    │   └── NonRetryableError         raised by an activity: do not try again
     ├── NonDeterminismError           workflow code and recorded history disagree
     └── UsageError                    something is used in a way that cannot work
+        └── ForbiddenCallError        in a workflow: clock, chance, I/O or threads
 
-    Cancelled (BaseException)         in a workflow: its cancellation was requested
-
-`Cancelled` is no `Exception` for the reason that `asyncio.CancelledError` is none: a workflow's
-own `except Exception` must not swallow it by accident.
+That the cancellation of a run was requested shows in its code as `asyncio.CancelledError`, which
+is no `Exception`: a workflow's own `except Exception` does not swallow it by accident.
 """
 
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
+
+from assay.failure import INTERNAL, Failure
 
 
 class AssayError(Exception):
@@ -73,13 +81,17 @@ class ResultTimeoutError(AssayError):
 
 
 class RunFailedError(AssayError):
-    """The awaited run failed; the message is the run's own error text."""
+    """The awaited run failed; `error` is the run's own text, `failure` whatever else it told."""
 
-    def __init__(self, workflow_id: str, status: str, error: str | None) -> None:
-        super().__init__(f"run {workflow_id} ended as {status}: {error or 'no error text'}")
+    def __init__(
+        self, workflow_id: str, status: str, error: str | None, failure: Failure | None = None
+    ) -> None:
+        text = error or "no error text"
+        super().__init__(f"run {workflow_id} ended as {status}: {text}")
         self.workflow_id = workflow_id
         self.status = status
         self.error = error
+        self.failure = failure or Failure(message=text)
 
 
 class RunCancelledError(AssayError):
@@ -90,27 +102,110 @@ class RunCancelledError(AssayError):
         self.workflow_id = workflow_id
 
 
-class ActivityError(AssayError):
+class RunEndedError(AssayError):
+    """The run has ended, and has not replied to the request."""
+
+    def __init__(self, workflow_id: str, status: str | None = None) -> None:
+        how = f" as {status}" if status else ""
+        super().__init__(f"run {workflow_id} has ended{how} and has not replied")
+        self.workflow_id = workflow_id
+        self.status = status
+
+
+class RemoteError(AssayError):
+    """Something failed elsewhere; `failure` says why, in as much detail as was told."""
+
+    def __init__(self, message: str, failure: Failure) -> None:
+        super().__init__(message)
+        self.failure = failure
+
+    @property
+    def kind(self) -> str:
+        """The class of the failure, such as NOT_FOUND; INTERNAL if nobody has said."""
+        return self.failure.kind
+
+    @property
+    def retryable(self) -> bool:
+        """Whether another attempt could help."""
+        return self.failure.retryable
+
+    @property
+    def message(self) -> str:
+        """What went wrong, for people."""
+        return self.failure.message
+
+    @property
+    def details(self) -> Any:
+        """What the failing side has added."""
+        return self.failure.details
+
+
+class ActivityError(RemoteError):
     """An activity failed for good: its attempts are used up, or it said so."""
 
-    def __init__(self, activity: str, error: str, attempts: int | None = None) -> None:
-        super().__init__(f"activity {activity} failed: {error}")
+    def __init__(self, activity: str, failure: Failure, attempts: int | None = None) -> None:
+        super().__init__(f"activity {activity} failed: {failure.message}", failure)
         self.activity = activity
-        self.error = error
         self.attempts = attempts
 
 
-class ChildWorkflowError(AssayError):
+class ChildWorkflowError(RemoteError):
     """A child workflow failed, was cancelled or was terminated."""
 
-    def __init__(self, workflow_id: str, error: str) -> None:
-        super().__init__(f"child workflow {workflow_id} failed: {error}")
+    def __init__(self, workflow_id: str, failure: Failure) -> None:
+        super().__init__(f"child workflow {workflow_id} failed: {failure.message}", failure)
         self.workflow_id = workflow_id
-        self.error = error
 
 
-class NonRetryableError(AssayError):
+class CallError(RemoteError):
+    """A signal or another call to a run did not reach it: there is none, or it has ended."""
+
+    def __init__(self, workflow_id: str, failure: Failure) -> None:
+        super().__init__(f"{workflow_id}: {failure.message}", failure)
+        self.workflow_id = workflow_id
+
+
+class LinkDownError(RemoteError):
+    """A run that this one is linked to has ended abnormally."""
+
+    def __init__(self, workflow_id: str, failure: Failure) -> None:
+        super().__init__(f"linked run {workflow_id} is down: {failure.message}", failure)
+        self.workflow_id = workflow_id
+
+
+class RequestRejectedError(RemoteError):
+    """The run that was asked has answered with an error."""
+
+    def __init__(self, workflow_id: str, failure: Failure) -> None:
+        super().__init__(f"{workflow_id} rejects the request: {failure.message}", failure)
+        self.workflow_id = workflow_id
+
+
+class ApplicationError(AssayError):
+    """Raise it from an activity or a workflow to say more than a text::
+
+    raise ApplicationError("no such order", kind="NOT_FOUND", retryable=False)
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = INTERNAL,
+        retryable: bool = True,
+        details: Any = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retryable = retryable
+        self.details = details
+
+
+class NonRetryableError(ApplicationError):
     """Raise it from an activity whose failure another attempt would not mend."""
+
+    def __init__(self, message: str = "", *, kind: str = INTERNAL, details: Any = None) -> None:
+        super().__init__(message, kind=kind, retryable=False, details=details)
 
 
 class NonDeterminismError(AssayError):
@@ -121,12 +216,8 @@ class UsageError(AssayError):
     """A part of the SDK is used in a way that cannot work; the message says what to do."""
 
 
-class Cancelled(BaseException):
-    """The cancellation of this run was requested. Catch it to clean up, then raise it again."""
-
-    def __init__(self, reason: str | None = None) -> None:
-        super().__init__(reason or "cancellation requested")
-        self.reason = reason
+class ForbiddenCallError(UsageError):
+    """Workflow code reached for the clock, chance or the outside; the message says what to use."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {

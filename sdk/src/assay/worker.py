@@ -13,11 +13,14 @@ import socket
 import threading
 import uuid
 from dataclasses import dataclass, field
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
+
+import msgspec
 
 from assay._attempts import Attempts
 from assay._clock import Clock, SystemClock
-from assay._exchange import Channel, Identity
+from assay._exchange import Channel, Identity, WorkflowTask
+from assay._functions import Registry
 from assay._keeper import Keeper
 from assay._kit import Kit
 from assay._outbox import Outbox
@@ -25,8 +28,9 @@ from assay._poller import Poller
 from assay._rhythm import Rhythm
 from assay._runs import Runs
 from assay._steps import Steps
+from assay.async_client import AsyncClient
 from assay.client import Client
-from assay.workflow import Registry, default_registry
+from assay.workflow import default_registry
 
 logger = logging.getLogger("assay.worker")
 
@@ -36,10 +40,12 @@ _LAST_WORDS_SECS = 5.0
 class WorkerOptions(TypedDict, total=False):
     """How a worker behaves; what is left out has a sensible value.
 
-    `wait_secs` is how long the engine may hold a poll that finds nothing, and so how long an idle
-    worker may take to stop. `grace_secs` is how long running activities may go on after that.
+    `identity` names it in the list of workers; without one it is host and process. `wait_secs` is
+    how long the engine may hold a poll that finds nothing, and so how long an idle worker may take
+    to stop. `grace_secs` is how long running activities may go on after that.
     """
 
+    identity: str
     max_concurrent_workflows: int
     max_concurrent_activities: int
     max_cached_runs: int
@@ -50,6 +56,7 @@ class WorkerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Settings:
+    identity: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
     max_concurrent_workflows: int = 50
     max_concurrent_activities: int = 20
     max_cached_runs: int = 500
@@ -75,7 +82,7 @@ class Worker:
 
     def __init__(
         self,
-        client: Client,
+        client: Client | AsyncClient,
         *,
         queue: str = "default",
         registry: Registry | None = None,
@@ -83,18 +90,31 @@ class Worker:
     ) -> None:
         self._client = client
         self._registry = registry or default_registry
+        for function in (*self._registry.workflows.values(), *self._registry.activities.values()):
+            function.check()
         self._settings = _Settings(**options)
         self._identity = Identity(
-            worker_id=f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
+            worker_id=f"{self._settings.identity}-{uuid.uuid4().hex[:8]}",
             namespace=client.namespace,
             queue=queue,
             workflows=sorted(self._registry.workflows),
             activities=sorted(self._registry.activities),
         )
+        self._parts: _Parts | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._changed: asyncio.Event | None = None
         self._stop_asked = threading.Event()
+
+    @property
+    def worker_id(self) -> str:
+        """The name by which the engine knows it; another one in each process."""
+        return self._identity.worker_id
+
+    @property
+    def queue(self) -> str:
+        """The queue it works on."""
+        return self._identity.queue
 
     def run(self) -> None:
         """Work until SIGTERM or SIGINT, then finish or hand back what is held and return.
@@ -112,9 +132,15 @@ class Worker:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._begin_stop)
 
+    def offer(self, task: dict[str, Any]) -> None:
+        """Take a workflow task that came with the answer to a start; from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._take, msgspec.convert(task, WorkflowTask))
+
     async def run_async(self) -> None:
         """Work on the running loop until `stop` is called or the task is cancelled."""
-        parts = self._assemble()
+        parts = self._parts = self._assemble()
+        self._client.attach(self)
         background = [
             asyncio.create_task(parts.kit.outbox.run()),
             asyncio.create_task(parts.kit.keeper.run()),
@@ -129,6 +155,7 @@ class Worker:
                     task.result()
             await self._wind_down(parts)
         finally:
+            self._client.detach(self)
             await self._tear_down(parts, background)
 
     def _assemble(self) -> _Parts:
@@ -150,9 +177,9 @@ class Worker:
             stopping=self._stopping,
             changed=self._changed,
         )
-        return self._parts(kit)
+        return self._put_together(kit)
 
-    def _parts(self, kit: Kit) -> _Parts:
+    def _put_together(self, kit: Kit) -> _Parts:
         rhythm = Rhythm(kit.clock, kit.changed)
         runs = Runs(self._settings.max_cached_runs)
         attempts = Attempts(kit, self._settings.max_concurrent_activities)
@@ -180,7 +207,7 @@ class Worker:
             await tasks.cancel()
         parts.attempts.close()
         parts.runs.close()
-        self._loop = None
+        self._loop = self._parts = None
         await parts.kit.channel.transport.close()
 
     async def _run_with_signals(self) -> None:
@@ -202,6 +229,15 @@ class Worker:
         finally:
             for number in signals:
                 loop.remove_signal_handler(number)
+
+    def _take(self, task: WorkflowTask) -> None:
+        parts = self._parts
+        if parts is None:
+            return
+        if parts.kit.stopping.is_set():
+            parts.steps.waiting.spawn(parts.kit.release(task))
+        else:
+            parts.steps.start(task)
 
     def _begin_stop(self) -> None:
         for event in (self._stopping, self._changed):

@@ -1,233 +1,133 @@
 """What workflow code is written with: decorators to name it, and the context it is given.
 
-A workflow is an `async def` of a context and an input. Between two awaits it may compute what it
-likes, but everything that could come out differently the next time goes through the context.
+A workflow is an `async def` of a context and an input. It may use what asyncio has for waiting
+(`gather`, `timeout`, `TaskGroup`, `Queue`, ...), and compute what it likes, but everything that
+could come out differently the next time goes through the context.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypedDict, TypeVar, Unpack
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from assay import _json
-from assay._replay import Body, Closing, Machine, Pending
-from assay.errors import ActivityError, Cancelled, ChildWorkflowError, UsageError
+from assay._children import ChildHandle, ChildOptions
+from assay._context import ActivityCall, ActivityOptions, Context
+from assay._functions import Registry
+from assay._guard import unguarded
+from assay._info import Info, RunInfo
+from assay._message import Message
+from assay._replay import Body, Exited, Machine
+from assay.channel import Channel, ChannelClosedError, select
+from assay.errors import ActivityError, ApplicationError, ChildWorkflowError, UsageError
+from assay.saga import Saga
+
+if TYPE_CHECKING:
+    from assay.client import Client
+    from assay.worker import WorkerOptions
 
 __all__ = [
     "ActivityCall",
     "ActivityError",
     "ActivityOptions",
-    "Cancelled",
+    "ApplicationError",
+    "Channel",
+    "ChannelClosedError",
+    "ChildHandle",
+    "ChildOptions",
     "ChildWorkflowError",
     "Context",
+    "Exited",
+    "Info",
+    "Message",
     "Registry",
+    "Saga",
     "activity",
+    "connect",
     "define",
+    "listen",
+    "select",
+    "unguarded",
 ]
 
-Workflow = Callable[..., Coroutine[Any, Any, Any]]
-Activity = Callable[..., Any]
-W = TypeVar("W", bound=Workflow)
-A = TypeVar("A", bound=Activity)
-
-
-class ActivityOptions(TypedDict, total=False):
-    """How an activity is run; what is left out is the engine's to decide.
-
-    Three attempts, the first retry after one second, doubling, 300 s for each attempt, no
-    heartbeat time-out. The queue is that of the workflow.
-    """
-
-    task_queue: str
-    max_attempts: int
-    initial_interval_secs: float
-    backoff_coefficient: float
-    start_to_close_secs: float
-    heartbeat_timeout_secs: float
-
-
-@dataclass(frozen=True, slots=True)
-class ActivityCall:
-    """One member of `Context.execute_parallel`."""
-
-    name: str
-    input: Any = None
-    options: ActivityOptions = field(default_factory=ActivityOptions)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInfo:
-    """Which run a context belongs to."""
-
-    workflow_id: str
-    workflow_type: str
-    namespace: str
-    task_queue: str
-    parent_id: str | None = None
-
-
-class Context:
-    """The workflow's only way to the outside, and to time."""
-
-    def __init__(self, machine: Machine, info: RunInfo) -> None:
-        self._machine = machine
-        self.info = info
-
-    @property
-    def workflow_id(self) -> str:
-        """The id of this run."""
-        return self.info.workflow_id
-
-    @property
-    def history_length(self) -> int:
-        """How many events lie behind the workflow; a reason to continue as new."""
-        return self._machine.delivered
-
-    def now(self) -> float:
-        """Return the time of the event being looked at: seconds since the epoch, same in replay."""
-        return self._machine.now
-
-    async def execute_activity(
-        self, name: str, input: Any = None, **options: Unpack[ActivityOptions]
-    ) -> Any:
-        """Run an activity and return its result; raise `ActivityError` if it failed for good."""
-        return await self._schedule(name, input, options)
-
-    async def execute_parallel(self, calls: Sequence[ActivityCall | tuple[str, Any]]) -> list[Any]:
-        """Run activities at the same time; return their results in the order of `calls`.
-
-        It goes on when all of them have ended, and raises the first failure in that order.
-        """
-        listed = [call if isinstance(call, ActivityCall) else ActivityCall(*call) for call in calls]
-        waits = [self._schedule(call.name, call.input, call.options) for call in listed]
-        results, failures = [], []
-        for wait in waits:
-            try:
-                results.append(await wait)
-            except ActivityError as failure:
-                failures.append(failure)
-        if failures:
-            raise failures[0]
-        return results
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait; the timer is the engine's, so the wait survives any process."""
-        await self._machine.schedule_timer(seconds)[1]
-
-    async def wait_for_signal(self, name: str, timeout: float | None = None) -> Any:
-        """Return the payload of the next signal of that name, or None when `timeout` is over.
-
-        Signals that came before anybody waited are kept, in their order.
-        """
-        return await self._machine.wait_for_signal(name, timeout)
-
-    async def side_effect(self, name: str, run: Callable[[], Any]) -> Any:
-        """Return what `run` returns; it is recorded, and every replay gets the same value."""
-        return self._machine.side_effect(name, run)
-
-    async def start_child_workflow(
-        self,
-        workflow_type: str,
-        *,
-        workflow_id: str,
-        input: Any = None,
-        task_queue: str | None = None,
-    ) -> Any:
-        """Start a child and return its result; raise `ChildWorkflowError` if it did not complete.
-
-        The id must be the same in every replay.
-        """
-        rest = {"input": input, "task_queue": task_queue or self.info.task_queue}
-        return await self._machine.start_child(workflow_type, workflow_id, rest)
-
-    def register_query(self, name: str, query: Callable[[], Any]) -> None:
-        """Let clients see what `query` returns; it is asked whenever the workflow has gone on."""
-        self._machine.register_query(name, query)
-
-    def upsert_search_attributes(self, patch: Mapping[str, Any]) -> Awaitable[None]:
-        """Merge `patch` into the run's search attributes, at once; it may be awaited or not."""
-        self._machine.upsert(patch)
-        done = Pending()
-        done.settle()
-        return done
-
-    def continue_as_new(self, input: Any = None) -> NoReturn:
-        """End this run and start its successor, of the same type, with an empty history."""
-        given = {} if input is None else {"input": _json.plain(input)}
-        raise Closing({"type": "ContinueAsNew", **given})
-
-    def cancel(self, reason: str | None = None) -> NoReturn:
-        """End this run as CANCELLED by the workflow's own decision."""
-        given = {} if reason is None else {"reason": reason}
-        raise Closing({"type": "CancelWorkflow", **given})
-
-    def _schedule(self, name: str, input: Any, options: ActivityOptions) -> Pending:
-        chosen = {"task_queue": self.info.task_queue, **options}
-        return self._machine.schedule_activity(name, input, chosen)
-
-
-class Registry:
-    """The workflows and activities that a worker can run, by name."""
-
-    def __init__(self) -> None:
-        self.workflows: dict[str, Workflow] = {}
-        self.activities: dict[str, Activity] = {}
-
-    def define(self, name: str) -> Callable[[W], W]:
-        """Register an `async def` of context and input as the workflow `name`."""
-
-        def register(function: W) -> W:
-            if not inspect.iscoroutinefunction(function):
-                raise UsageError(f"workflow {name} must be an async def")
-            _put(self.workflows, "workflow", name, function)
-            return function
-
-        return register
-
-    def activity(self, name: str) -> Callable[[A], A]:
-        """Register a function of context and input, sync or async, as the activity `name`."""
-
-        def register(function: A) -> A:
-            _put(self.activities, "activity", name, function)
-            return function
-
-        return register
-
-    def body(self, info: RunInfo) -> Body:
-        """Return what a machine needs to run a workflow of this registry."""
-        function = self.workflows[info.workflow_type]
-
-        async def run(machine: Machine, input: Any) -> Any:
-            return await function(Context(machine, info), input)
-
-        return run
-
-
-def _put(known: dict[str, Any], what: str, name: str, function: Callable[..., Any]) -> None:
-    if known.setdefault(name, function) is not function:
-        raise UsageError(f"{what} {name} is defined twice")
-
+F = TypeVar("F", bound=Callable[..., Any])
 
 default_registry = Registry()
+_connected: list[Client] = []
 
 
-def define(name: str) -> Callable[[W], W]:
+@overload
+def define(name: str) -> Callable[[F], F]: ...
+@overload
+def define(name: str, function: F) -> F: ...
+@overload
+def define(name: F) -> F: ...
+
+
+def define(name: Any, function: Any = None) -> Any:
     """Register an `async def` as the workflow `name` of this process::
 
     @workflow.define("Hello")
     async def hello(ctx: workflow.Context, name: str) -> str:
-        return await ctx.execute_activity("greet", name)
+        return await ctx.execute_activity(greet, name)
+
+    Without a name it has that of the function; `workflow.define("Hello", hello)` does the same.
     """
-    return default_registry.define(name)
+    return _register(default_registry.define, name, function)
 
 
-def activity(name: str) -> Callable[[A], A]:
-    """Register a function as the activity `name` of this process::
+@overload
+def activity(name: str) -> Callable[[F], F]: ...
+@overload
+def activity(name: str, function: F) -> F: ...
+@overload
+def activity(name: F) -> F: ...
+
+
+def activity(name: Any, function: Any = None) -> Any:
+    """Register a function, sync or async, as the activity `name` of this process::
 
     @workflow.activity("greet")
-    def greet(ctx: activity.Context, name: str) -> str:
+    def greet(name: str) -> str:
         return f"Hello, {name}!"
+
+    A first parameter that is called `ctx`, or annotated as `activity.Context`, gets the context.
     """
-    return default_registry.activity(name)
+    return _register(default_registry.activity, name, function)
+
+
+def _register(register: Callable[[str], Any], name: Any, function: Any) -> Any:
+    if callable(name):
+        return register(name.__name__)(name)
+    return register(name) if function is None else register(name)(function)
+
+
+def connect(url: str, *, token: str | None = None, namespace: str = "main") -> Client:
+    """Say where the engine is, for `listen`; return the client."""
+    from assay.client import Client  # noqa: PLC0415  only who listens needs one
+
+    client = Client(url, token=token, namespace=namespace)
+    _connected[:] = [client]
+    return client
+
+
+def listen(*, queue: str = "default", **options: Unpack[WorkerOptions]) -> None:
+    """Work off a queue of the connected engine until SIGTERM or SIGINT::
+
+    workflow.connect("http://127.0.0.1:8080")
+    workflow.listen(queue="deploys")
+    """
+    from assay.worker import Worker  # noqa: PLC0415  it imports this module
+
+    if not _connected:
+        raise UsageError("say where the engine is: workflow.connect(url), then workflow.listen()")
+    Worker(_connected[0], queue=queue, **options).run()
+
+
+def body(registry: Registry, info: RunInfo) -> Body:
+    """Return what a machine needs to run a workflow of a registry."""
+    bound = registry.workflows[info.workflow_type]
+
+    async def run(machine: Machine, input: Any) -> Any:
+        return await bound.function(*bound.arguments(Context(machine, info), input))
+
+    return run
