@@ -15,7 +15,18 @@ from ..core.history import EventType
 from ..core.keys import Key
 from ..core.run import Head
 from ..core.values import Parcels
-from . import activities, claims, commits, dispatch, eager, history, marks, payloads, steps
+from . import (
+    activities,
+    claims,
+    commits,
+    dispatch,
+    eager,
+    history,
+    incarnations,
+    marks,
+    payloads,
+    steps,
+)
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 
@@ -142,8 +153,8 @@ def _commands(raw: Mapping[str, Any]) -> list[Any]:
 def _commit(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
     lease = report.text("lease")
     commands = read_all(_commands(report.raw))
-    head = engine.store.get(Head, report.key)
-    if head is None or head.nonce != report.nonce:
+    head = incarnations.find(engine, report.key, report.nonce)
+    if head is None:
         raise StaleError("there is no such run any more")
     if head.report == report.id:
         return _repeat(engine, head, report)
@@ -300,8 +311,8 @@ def _heartbeat(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]
     if activities.heartbeat(engine, item, details, attempt=attempt) is None:
         raise StaleError("this attempt is no longer this worker's")
     run = engine.store.get(Head, report.key)
-    gone = run is None or not run.is_open or run.cancel_after is not None
-    return {"cancel_requested": gone}
+    lives = run is not None and run.nonce == report.nonce and run.is_open
+    return {"cancel_requested": not lives or run is None or run.cancel_after is not None}
 
 
 def _renew(engine: Engine, report: Report, _: Sender) -> dict[str, Any]:
