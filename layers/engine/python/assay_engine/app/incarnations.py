@@ -73,10 +73,14 @@ def successor(old: Head, new: Head) -> Head:
 
 def find(engine: Engine, key: Key, nonce: str) -> Head | None:
     """The incarnation with this nonce, whether it still has the head or not."""
-    head = engine.store.get(Head, key)
-    if head is None or head.nonce == nonce:
-        return head
-    return engine.store.get(Head, keys.incarnation(key, nonce))
+    return behind(engine, engine.store.get(Head, key), nonce)
+
+
+def behind(engine: Engine, image: object, nonce: str) -> Head | None:
+    """The same, where `image` is what the id has now."""
+    if not isinstance(image, Head) or image.nonce == nonce:
+        return image if isinstance(image, Head) else None
+    return engine.store.get(Head, keys.incarnation(image.key, nonce))
 
 
 def named(engine: Engine, head: Head, run_text: str) -> Head | None:

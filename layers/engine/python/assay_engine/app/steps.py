@@ -56,10 +56,8 @@ def fuse(engine: Engine, key: Key, nonce: str, step: Step, batch: Batch) -> Step
         try:
             after = commits.write(engine, plan, plan_batch)
         except ConditionFailedError as failed:
-            head = failed.image if isinstance(failed.image, Head) else None
-            if head is not None and head.nonce != nonce:
-                # Perhaps this very step closed the run, and the next attempt has its id.
-                head = incarnations.find(engine, key, nonce)
+            # Perhaps this very step has closed the run, and the next attempt has its id.
+            head = incarnations.behind(engine, failed.image, nonce)
             refusal = _judge(head, nonce, step, batch)
             if refusal is not None:
                 return _refuse(engine, head, nonce, step, refusal)
