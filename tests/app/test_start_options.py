@@ -257,6 +257,7 @@ def test_an_eager_start_brings_the_first_task_with_its_answer(world: World) -> N
         "SignalReceived",
     ]
     assert (task["history"][0]["payload"], task["context"], task["version"]) == (3, {}, 2)
+    assert world.head("a").due == world.head("a").lease_until
     assert world.poll("w2") is None
     assert world.commit(dict(task), COMPLETE)["status"] == "accepted"
     assert world.status("a") == "COMPLETED"

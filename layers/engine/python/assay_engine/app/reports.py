@@ -208,8 +208,8 @@ def _keep(engine: Engine, report: Report, kind: EventType, data: dict[str, Any])
 
 def _kept(engine: Engine, report: Report, head: Head | None) -> None:
     """Nothing was added: fine if it was there before, by an earlier sending or attempt."""
-    found = None
-    if head is not None and head.nonce == report.nonce:
+    head, found = incarnations.behind(engine, head, report.nonce), None
+    if head is not None:
         found = history.find_outcome(engine, head, report.whole("seq"))
     if found is None or found.event.type is not EventType.ACTIVITY_COMPLETED:
         raise StaleError("another outcome of this activity was first")

@@ -9,6 +9,7 @@ from ..core import ids, limits, options
 from ..core.change import Drop, Equals
 from ..core.errors import BusyError, ConflictError
 from ..core.history import EventType
+from ..core.need import need
 from ..core.options import Options
 from ..core.run import STATUS_LETTERS, Head, Status
 from ..core.values import Parcels
@@ -93,7 +94,7 @@ def _taken(engine: Engine, head: Head, eager: EagerStart | None) -> Head:
     if eager is None or head.start_at is not None:
         return head
     until = head.created_at + claims.lease_secs(engine, head.task_secs)
-    return replace(
+    taken = replace(
         head,
         lease_token=eager.lease or engine.entropy.token(claims.TOKEN_CHARS),
         lease_worker=eager.worker,
@@ -103,6 +104,7 @@ def _taken(engine: Engine, head: Head, eager: EagerStart | None) -> Head:
         status_letter=STATUS_LETTERS[Status.RUNNING],
         running_at=head.created_at,
     )
+    return replace(taken, due=need(taken, head.created_at))
 
 
 def _started(engine: Engine, head: Head, request: StartRun, *, started: bool = True) -> Started:
