@@ -20,7 +20,10 @@ _SERIAL = ("act", "par", "sleep", "signal", "side", "child", "clash")
 _FORKED = ("fork", "upsert", "detach")
 _KINDS = _SERIAL + _FORKED
 
-CLOSE_POLICIES = (None, None, "terminate", "request_cancel", "abandon")
+CLOSE_POLICIES: tuple[str | None, ...] = (
+    *(None, None),
+    *("terminate", "request_cancel", "abandon"),
+)
 
 Program = dict[str, Any]
 Op = dict[str, Any]
@@ -31,7 +34,7 @@ class Author:
 
     def __init__(self, random: Random, *, forked: float = 0.5, policies: bool = False) -> None:
         # With policies a parent's end may end its children, whatever they are at.
-        self._policies = CLOSE_POLICIES if policies else (None,)
+        self._policies = CLOSE_POLICIES if policies else ()
         self._random = random
         self._forked = forked
         self._labels = 0
@@ -89,7 +92,7 @@ class Author:
                 return self._activity(name)
             case "child" | "detach":
                 child = self.program(self._label(name), depth=depth + 1)
-                policy = self._random.choice(self._policies)
+                policy = self._random.choice(self._policies) if self._policies else None
                 return {"op": kind, "program": child, "policy": policy}
             case _:
                 branches = [self._branch(name, depth) for _ in range(self._random.randint(2, 3))]

@@ -62,9 +62,7 @@ class Simulation:
         policies = trouble.options > 0
         author = Author(Random(self.world.random.random()), forked=forked, policies=policies)
         roots = [author.program(f"r{number}") for number in range(trouble.roots)]
-        starts = Starts(
-            Random(self.world.random.random()), self.world.ledger, share=trouble.options
-        )
+        starts = Starts(Random(seed), self.world.ledger, share=trouble.options)
         self.client = Client(self.director, roots, starts)
         self.stream = Stream(self.director, loses=trouble.lost_notices)
         self.director.spawn("tick", "tick", clients.ticking(self.world))
