@@ -71,6 +71,11 @@ class World:
         self.commands(run_id, *commands)
         return task
 
+    def turn_of(self, run_id: str, *commands: dict[str, Any]) -> None:
+        """Answer for this run, whatever else is there to do: a signal makes it due."""
+        self.signal(run_id, "turn")
+        self.turn(run_id, *commands)
+
     def activity(self, worker: str = "w1", queue: str = "q") -> ActivityView | None:
         return tasks.poll_activity(self.engine, queue, worker)
 

@@ -5,7 +5,7 @@ from typing import Any
 from assay_engine.app import queries
 from assay_engine.app.names import RunRef
 from assay_engine.core import activity as states
-from assay_engine.core import keys, values
+from assay_engine.core import ids, keys, values
 from assay_engine.core.history import Event, EventType, Numbered
 from assay_engine.core.render import Renderer, shipped
 from assay_engine.core.run import Chunk, Head, Record
@@ -16,7 +16,7 @@ from tests.property.world import SLOTS, World
 
 
 def check(world: World) -> None:
-    heads = sorted(world.witness.heads(), key=lambda head: head.key)
+    heads = world.witness.runs()
     _every_root_exists(world, heads)
     for head in heads:
         assert not head.is_open, f"{head.id} is still open"
@@ -26,6 +26,7 @@ def check(world: World) -> None:
         _owes_nothing(world, head)
         _children_are_there(world, head)
         _children_end_with_it(world, head)
+        _children_end_by_their_policy(world, head)
     _items_agree_with_history(world)
     _signals_are_there_once(world)
     for slot in SLOTS:
@@ -86,7 +87,29 @@ def _root_of(world: World, head: Head) -> Head:
 
 
 def _is_disturbed(world: World, head: Head) -> bool:
-    return _root_of(world, head).id in world.ledger.disturbed
+    """Whether it may end otherwise than its program: by a client, or by its parent's end."""
+    root = _root_of(world, head)
+    disturbed = root.id in world.ledger.disturbed or _is_limited(world, root)
+    return disturbed or _ends_with_its_parent(world, head)
+
+
+def _is_limited(world: World, head: Head) -> bool:
+    record = world.witness.get(Record, keys.record(head.key, head.nonce))
+    assert record is not None
+    given = {} if record.options is None else world.value(head, record.options)
+    return "run_timeout" in given or "execution_timeout" in given
+
+
+def _ends_with_its_parent(world: World, head: Head) -> bool:
+    if head.parent is None:
+        return False
+    (parent,) = [
+        run
+        for run in world.witness.runs()
+        if ids.child_nonce(run.nonce, int(head.parent["s"])) == head.parent["n"]
+    ]
+    started = world.witness.logs[parent.key, parent.nonce].events[int(head.parent["s"]) - 1]
+    return started.data.get("p") in ("terminate", "request_cancel")
 
 
 def _ends_as_its_program_does(world: World, head: Head) -> None:
@@ -98,7 +121,8 @@ def _ends_as_its_program_does(world: World, head: Head) -> None:
         return
     retried = world.ledger.retries(head.nonce) > 0
     status, value = programs.expected(program_of(world, head), retried=retried)
-    seen = queries.describe(world.processes[0], RunRef(run_id=head.id, namespace=head.namespace))
+    ref = RunRef(run_id=head.id, namespace=head.namespace, incarnation=head.incarnation_id)
+    seen = queries.describe(world.processes[0], ref)
     found = seen.error if seen.result is None else values.parse(seen.result)
     assert (str(seen.head.status), found) == (status, value), head.id
 
@@ -132,11 +156,27 @@ def _children_end_with_it(world: World, head: Head) -> None:
     log = world.witness.logs[head.key, head.nonce]
     if log.events[-1].data.get("e") != TERMINATED:
         return
-    for child_id in log.children:
+    for child_id, seq in log.children.items():
+        if log.events[seq - 1].data.get("p") == "abandon":
+            continue
         chain = _chain(world, keys.head(head.namespace, child_id))
         asked = any(world.witness.logs[run.key, run.nonce].cancel_requested for run in chain)
         before = (chain[-1].completed_at or 0) <= (log.cleaned_up or 0) + world.skew_secs
         assert asked or before, f"{child_id} goes on after its parent {head.id} was terminated"
+
+
+def _children_end_by_their_policy(world: World, head: Head) -> None:
+    log = world.witness.logs[head.key, head.nonce]
+    if head.continued_to is not None or head.retried_as is not None:
+        return
+    for child_id, seq in log.children.items():
+        policy = log.events[seq - 1].data.get("p")
+        if policy not in ("terminate", "request_cancel"):
+            continue
+        chain = _chain(world, keys.head(head.namespace, child_id))
+        asked = any(world.witness.logs[run.key, run.nonce].cancel_requested for run in chain)
+        before = (chain[-1].completed_at or 0) <= (log.cleaned_up or 0) + world.skew_secs
+        assert before or (asked and policy == "request_cancel"), f"{child_id} outlives {head.id}"
 
 
 def _chain(world: World, key: keys.Key) -> list[Head]:

@@ -12,6 +12,7 @@ from tests.property import programs
 from tests.property.director import Call, Director, LostError, Script, Sleep, Until
 from tests.property.ledger import Signal
 from tests.property.programs import Program
+from tests.property.starts import Starts
 from tests.property.world import World
 
 _UNANSWERED = (AssayError, LostError)
@@ -29,7 +30,8 @@ def program_of(world: World, head: Head) -> Program:
 class Client:
     """Starts programs, and then interferes with them."""
 
-    def __init__(self, director: Director, roots: list[Program]) -> None:
+    def __init__(self, director: Director, roots: list[Program], starts: Starts) -> None:
+        self._starts = starts
         self._director = director
         self._world = director.world
         self._random = director.world.random
@@ -45,9 +47,7 @@ class Client:
         self._director.spawn("meddler", "meddler", self._meddle())
 
     def _start(self, program: Program) -> Script:
-        request = runs.StartRun(
-            run_id=program["name"], type=program["type"], queue=programs.QUEUE, input=program
-        )
+        request, messages = self._starts.first(program)
         yield Sleep(self._random.choice([0.0, 0.5, 5.0]))
         while True:
             try:
@@ -57,9 +57,26 @@ class Client:
             except _UNANSWERED:
                 yield Sleep(0.5)
                 continue
+            for message in messages:
+                message.answered = True
             self._world.ledger.started.add(program["name"])
             self.starting -= 1
             return
+
+    def _start_again(self, program: Program) -> Script:
+        if not programs.stands_alone(program) or self.starting:
+            return
+        request, messages = self._starts.again(program)
+        answered: bool | None = None
+        try:
+            yield Call(f"start again {program['name']}", lambda e: runs.start(e, request))
+            answered = True
+        except ConflictError:
+            answered = False
+        except _UNANSWERED:
+            pass
+        for message in messages:
+            message.answered = answered
 
     def _supply(self) -> Script:
         """Send the signals that programs wait for, until each has all of them."""
@@ -128,10 +145,12 @@ class Client:
             everybody = sorted(head.id for head in self._world.witness.heads() if head.is_open)
             run_id = self._random.choice(self._roots)["name"]
             kind = self._random.choices(
-                ["noise", "signal", "read", "cancel", "terminate", "continue"],
-                [12, 4, 6, 1, 1, 1],
+                ["noise", "signal", "read", "again", "cancel", "terminate", "continue"],
+                [12, 4, 6, 3, 1, 1, 1],
             )[0]
             match kind:
+                case "again":
+                    yield from self._start_again(self._random.choice(self._roots))
                 case "noise" | "signal":
                     someone = self._random.choice([*everybody, run_id])
                     yield from self._signal(someone, "noise" if kind == "noise" else "s")
@@ -143,9 +162,10 @@ class Client:
     def _disturb(self, kind: str, run_id: str) -> Script:
         self._disturbed.add(run_id)
         ref = RunRef(run_id=run_id, namespace="main")
+        deadline = self._random.choice([None, None, 2.0, 20.0])
         value: Any = {"name": run_id, "type": "", "ops": [], "fails": False, "cleanup": False}
         calls = {
-            "cancel": lambda e: runs.cancel(e, ref, "enough"),
+            "cancel": lambda e: runs.cancel(e, ref, "enough", deadline),
             "terminate": lambda e: runs.terminate(e, ref, TERMINATED),
             "continue": lambda e: runs.continue_as_new(e, ref, value, None),
         }

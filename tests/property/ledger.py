@@ -5,7 +5,6 @@ from typing import Any
 
 from assay_engine.core.activity import Activity
 from assay_engine.core.history import Event, EventType
-from assay_engine.core.run import Head
 from tests.property.log import Log
 from tests.property.witness import Witness
 
@@ -52,7 +51,7 @@ class Ledger:
 
     def stale(self, incarnation: str, report: str) -> None:
         """A worker was told that its report came too late: not if it is the last one applied."""
-        head = next(h for h in self.witness.heads() if h.nonce == incarnation)
+        head = next(h for h in self.witness.runs() if h.nonce == incarnation)
         assert head.report != report, "an applied report was answered as stale"
 
     def fused(self, incarnation: str, report: str) -> None:
@@ -77,8 +76,7 @@ class Ledger:
         """A legacy worker's result was answered with 200: the run has an outcome of it, or
         waits for none any more."""
         item = self._item(activity_id)
-        head = self.witness.get(Head, item.head_key)
-        assert head is not None
+        head = next(h for h in self.witness.runs() if h.nonce == item.nonce)
         told = self.outcome(item.nonce, item.seq) is not None
         assert told or not head.is_open or head.cancel_after is not None, (
             "an answered result is gone"

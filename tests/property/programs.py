@@ -20,6 +20,11 @@ _SERIAL = ("act", "par", "sleep", "signal", "side", "child", "clash")
 _FORKED = ("fork", "upsert", "detach")
 _KINDS = _SERIAL + _FORKED
 
+CLOSE_POLICIES: tuple[str | None, ...] = (
+    *(None, None),
+    *("terminate", "request_cancel", "abandon"),
+)
+
 Program = dict[str, Any]
 Op = dict[str, Any]
 
@@ -27,7 +32,9 @@ Op = dict[str, Any]
 class Author:
     """Writes programs by seed."""
 
-    def __init__(self, random: Random, *, forked: float = 0.5) -> None:
+    def __init__(self, random: Random, *, forked: float = 0.5, policies: bool = False) -> None:
+        # With policies a parent's end may end its children, whatever they are at.
+        self._policies = CLOSE_POLICIES if policies else ()
         self._random = random
         self._forked = forked
         self._labels = 0
@@ -85,7 +92,8 @@ class Author:
                 return self._activity(name)
             case "child" | "detach":
                 child = self.program(self._label(name), depth=depth + 1)
-                return {"op": kind, "program": child}
+                policy = self._random.choice(self._policies) if self._policies else None
+                return {"op": kind, "program": child, "policy": policy}
             case _:
                 branches = [self._branch(name, depth) for _ in range(self._random.randint(2, 3))]
                 return {"op": "fork", "branches": branches}
@@ -147,7 +155,15 @@ def start_child(op: Op) -> dict[str, Any]:
         "workflow_id": child["name"],
         "task_queue": QUEUE,
         "input": child,
+        "parent_close_policy": op.get("policy"),
     }
+
+
+def stands_alone(program: Program) -> bool:
+    """Whether it can run again under its id: it leaves nothing behind that takes an id."""
+    return all(
+        op["op"] not in ("child", "detach") and op.get("as") is None for op in program["ops"]
+    )
 
 
 def continuation(program: Program, carried: list[Any], place: int) -> dict[str, Any]:

@@ -19,6 +19,13 @@ def check_first(log: Log, new: Head, now: float, slack: float) -> None:
     _check_state(log, new, now, slack)
 
 
+def check_reuse(before: Head, new: Head) -> None:
+    """A head that another incarnation had before."""
+    assert new.version == before.version + 1, "a new incarnation begins to count anew"
+    assert new.first == (before.first or before.nonce), "nobody knows the first incarnation"
+    assert new.first is not None
+
+
 def check_next(log: Log, old: Head, new: Head, now: float, slack: float) -> None:
     """A head that was `old` before."""
     assert new.version == old.version + 1, "a write without its version"
@@ -67,8 +74,11 @@ def _check_due(head: Head, now: float, slack: float) -> None:
 
 
 def _needs_somebody(head: Head, now: float) -> float | None:
+    deadlines = [head.run_until, head.chain_until, head.cancel_until]
+    ends = [moment for moment in deadlines if moment is not None]
     if head.lease_token is not None:
-        return head.lease_until
+        assert head.lease_until is not None
+        return min(head.lease_until, *ends) if ends else head.lease_until
     moments = list[float]()
     if head.owed or head.cleanup:
         moments.append(now + limits.OWED_SECS)
@@ -76,8 +86,9 @@ def _needs_somebody(head: Head, now: float) -> float | None:
         moments += head.timers.values()
         for line in head.eager.values():
             moments += [line["x"], line["c"]]
+        moments += ends
         if head.seen < head.length:
-            moments.append(now)
+            moments.append(max(now, head.start_at or now))
         if head.children:
             assert head.check_children_at is not None, "children that nobody asks after"
             moments.append(head.check_children_at)

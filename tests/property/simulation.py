@@ -15,6 +15,7 @@ from tests.property.faults import CALM, Rates
 from tests.property.legacy_worker import LegacyWorker
 from tests.property.programs import OTHER_QUEUE, QUEUE, Author
 from tests.property.squeeze import squeezed
+from tests.property.starts import Starts
 from tests.property.world import SLOTS, World
 
 CALM_STEPS = 30_000
@@ -38,6 +39,8 @@ class Trouble:
     squeeze: float = 0.0
     """Share of the engine's limits that are made small."""
     lease_secs: float = 30.0
+    options: float = 0.0
+    """Share of starts with options."""
     skew_secs: float = 0.0
     """How far the clocks of the engine's processes may differ from the right time."""
 
@@ -56,9 +59,11 @@ class Simulation:
         self._workers: list[str] = []
         self._count = 0
         forked = 0.0 if trouble.legacy == 1 else 0.5
-        author = Author(Random(self.world.random.random()), forked=forked)
+        policies = trouble.options > 0
+        author = Author(Random(self.world.random.random()), forked=forked, policies=policies)
         roots = [author.program(f"r{number}") for number in range(trouble.roots)]
-        self.client = Client(self.director, roots)
+        starts = Starts(Random(seed), self.world.ledger, share=trouble.options)
+        self.client = Client(self.director, roots, starts)
         self.stream = Stream(self.director, loses=trouble.lost_notices)
         self.director.spawn("tick", "tick", clients.ticking(self.world))
 
@@ -159,6 +164,7 @@ def troubles(seed: int) -> Trouble:
         lease_secs=random.choice([30.0, 30.0, 2.0]),
         skew_secs=random.choice([0.0, 0.0, 0.4]),
         squeeze=random.choice([0.0, 0.2, 0.7]),
+        options=random.choice([0.0, 0.5, 1.0]),
     )
 
 

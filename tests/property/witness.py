@@ -1,12 +1,13 @@
 """Sees every write that was applied, and holds it against the rules at once."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from assay_engine.app.ports import DueEntry, PutIf, S, Store, Stored, Update
 from assay_engine.core.activity import Activity
 from assay_engine.core.change import Change, Condition
-from assay_engine.core.keys import Key
+from assay_engine.core.keys import HEAD, Key
 from assay_engine.core.run import Head
 from tests.property import rules
 from tests.property.log import Log
@@ -19,7 +20,9 @@ class Witness:
         self._inner = inner
         self._now = now
         self._slack = slack_secs
-        self._last: dict[Key, Stored] = {}
+        self._last: dict[Key, Head] = {}
+        self._newest: dict[str, Head] = {}
+        """Nonce -> the head or its copy, as it was last written."""
         self.logs: dict[tuple[Key, str], Log] = {}
         self.commits: dict[str, str] = {}
         """Lease token -> the report that was applied under it."""
@@ -71,25 +74,37 @@ class Witness:
     def activities(self) -> Iterator[Activity]:
         return self._inner.activities()
 
+    def runs(self) -> list[Head]:
+        """Every incarnation of every id, as if each still had the head."""
+        return sorted(self._newest.values(), key=lambda head: (head.key, head.created_at))
+
     # -- looking ---------------------------------------------------------------------------------
 
     def _look(self, kind: type[Any], key: Key) -> None:
         if kind not in (Head, Activity):
             return
-        old, new = self._last.get(key), self._inner.get(kind, key)
+        new = self._inner.get(kind, key)
         assert new is not None
-        self._last[key] = new
         if isinstance(new, Activity):
             rules.check_item(new, self._now(), self._slack)
         elif isinstance(new, Head):
-            assert old is None or isinstance(old, Head)
-            self._look_at_head(old, new)
+            copy = key.sk != HEAD
+            self._look_at_head(replace(new, key=Key(key.pk, HEAD)) if copy else new, copy)
 
-    def _look_at_head(self, old: Head | None, new: Head) -> None:
+    def _look_at_head(self, new: Head, copy: bool) -> None:
         log = self.logs.setdefault((new.key, new.nonce), Log())
-        if old is None or old.nonce != new.nonce:
+        old = self._newest.get(new.nonce)
+        self._newest[new.nonce] = new
+        if not copy:
+            before, self._last[new.key] = self._last.get(new.key), new
+            if before is not None and before.nonce != new.nonce:
+                rules.check_reuse(before, new)
+        if old is None:
+            assert not copy, "a copy of nothing"
             rules.check_first(log, new, self._now(), self._slack)
             return
+        if copy and new == old:
+            return  # it had ended before its id was used again
         rules.check_next(log, old, new, self._now(), self._slack)
         if new.report != old.report and new.report is not None:
             self.reports.add((new.nonce, new.report))

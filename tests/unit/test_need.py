@@ -44,3 +44,17 @@ def test_debts_are_due_in_ten_seconds_also_of_a_closed_run() -> None:
     closed = replace(IDLE, open=None, seen=0, timers={"1": 105.0})
     assert need(closed, 100.0) is None
     assert need(replace(closed, cleanup=1), 100.0) == 110.0
+
+
+def test_a_deadline_is_needed_whoever_holds_the_lease() -> None:
+    limited = replace(IDLE, run_until=120.0, chain_until=110.0, cancel_until=115.0)
+    assert need(limited, 100.0) == 110.0
+    leased = replace(limited, lease_token="t", lease_until=130.0)
+    assert need(leased, 100.0) == 110.0
+    assert need(replace(leased, chain_until=None, lease_until=112.0), 100.0) == 112.0
+
+
+def test_a_run_that_waits_for_its_start_is_needed_then() -> None:
+    delayed = replace(IDLE, seen=0, start_at=160.0)
+    assert need(delayed, 100.0) == 160.0
+    assert need(delayed, 170.0) == 170.0

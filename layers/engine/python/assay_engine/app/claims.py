@@ -26,11 +26,12 @@ from ..core.draft import LEASE
 from ..core.keys import Key
 from ..core.need import need
 from ..core.run import STATUS_LETTERS, Head, Status
+from ..core.settle import expired
 from . import ending, settle
 from .engine import Engine
 from .ports import ConditionFailedError, DueEntry
 
-_TOKEN_CHARS = 12
+TOKEN_CHARS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,28 +45,46 @@ class Claim:
 def claim(engine: Engine, entry: DueEntry, worker: str) -> Claim:
     """Take the run behind an index entry, if it is really due and has anything to think about."""
     now = engine.now()
-    try:
-        head = engine.store.update(Head, entry.key, _lease(engine, worker, now))
-    except ConditionFailedError as failed:
-        if isinstance(failed.image, Head):
-            _look_after(engine, failed.image, entry, now)
+    head = _take(engine, entry, worker, now)
+    if head is None:
         return Claim(lost=True)
     # Its entry stays in the index for a while, and leads nowhere.
     engine.memory.hold(entry.key, entry.due, now + limits.PUSH_AFTER_SECS)
     return Claim(head=settle.settle_leased(engine, head))
 
 
-def _lease(engine: Engine, worker: str, now: float) -> Change:
+def _take(engine: Engine, entry: DueEntry, worker: str, now: float) -> Head | None:
+    """The leased run, or None. Nothing is read first: that a run has a lease of its own length
+    shows when it is tried with the usual one."""
+    task_secs: float | None = None
+    for _ in range(2):
+        change = _lease(engine, worker, now, task_secs)
+        try:
+            return engine.store.update(Head, entry.key, change)
+        except ConditionFailedError as failed:
+            image = failed.image
+            if not isinstance(image, Head):
+                return None
+            if image.task_secs == task_secs:
+                _look_after(engine, image, entry, now)
+                return None
+            task_secs = image.task_secs
+    return None
+
+
+def _lease(engine: Engine, worker: str, now: float, task_secs: float | None) -> Change:
     return Change(
         when=(
             Exists(("open",)),
             AtMost(("due",), now),
             AnyOf((Missing(("lease_token",)), Below(("lease_until",), now))),
+            AnyOf((Missing(("start_at",)), AtMost(("start_at",), now))),
+            Equals(("task_secs",), task_secs),
         ),
         do=(
-            Put(("lease_token",), engine.entropy.token(_TOKEN_CHARS)),
+            Put(("lease_token",), engine.entropy.token(TOKEN_CHARS)),
             Put(("lease_worker",), worker),
-            Put(("lease_until",), now + engine.options.lease_secs),
+            Put(("lease_until",), now + lease_secs(engine, task_secs)),
             Put(("lease_taken",), now),
             Copy(("lease_length",), "length"),
             PutIfMissing(("status_letter",), STATUS_LETTERS[Status.RUNNING]),
@@ -81,11 +100,22 @@ def _look_after(engine: Engine, head: Head, entry: DueEntry, now: float) -> None
         if head.due is not None and head.due <= now:
             ending.finish(engine, head)
         return
+    if expired(head, now):
+        settle.settle_idle(engine, head)
+        return
+    if head.start_at is not None and head.start_at > now:
+        push(engine, head, now)  # a signal woke it before its time
+        return
     if not head.leased(now):
         return
     engine.memory.hold(entry.key, entry.due, now + limits.PUSH_AFTER_SECS)
     if entry.due < now - limits.PUSH_AFTER_SECS:
         push(engine, head, now)
+
+
+def lease_secs(engine: Engine, task_secs: float | None) -> float:
+    """How long the holder of a run's lease may be silent."""
+    return engine.options.lease_secs if task_secs is None else task_secs
 
 
 def push(engine: Engine, head: Head, now: float) -> None:
@@ -101,15 +131,20 @@ def push(engine: Engine, head: Head, now: float) -> None:
 
 def renew(engine: Engine, key: Key, nonce: str, token: str) -> Head | None:
     """Prolong a lease; None if it is no longer this one. Row `renewal`."""
-    now = engine.now()
-    change = Change(
-        when=(Exists(("open",)), Equals(("nonce",), nonce), Equals(("lease_token",), token)),
-        do=(Put(("lease_until",), now + engine.options.lease_secs), Plus(("version",), 1)),
-    )
-    try:
-        return engine.store.update(Head, key, change)
-    except ConditionFailedError:
-        return None
+    now, task_secs = engine.now(), None
+    mine = (Exists(("open",)), Equals(("nonce",), nonce), Equals(("lease_token",), token))
+    for _ in range(2):
+        until = Put(("lease_until",), now + lease_secs(engine, task_secs))
+        usual = Equals(("task_secs",), task_secs)
+        try:
+            return engine.store.update(
+                Head, key, Change(when=(*mine, usual), do=(until, Plus(("version",), 1)))
+            )
+        except ConditionFailedError as failed:
+            if not isinstance(failed.image, Head) or failed.image.task_secs == task_secs:
+                return None
+            task_secs = failed.image.task_secs
+    return None
 
 
 def release(engine: Engine, key: Key, nonce: str, token: str) -> bool:

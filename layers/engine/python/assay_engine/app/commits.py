@@ -5,17 +5,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ..core import ids, keys, limits, values
-from ..core.change import Change, Equals, Exclude, Exists, Plus
-from ..core.commands import Command, ContinueAsNew, RecordSnapshot, StartChildWorkflow
+from ..core.change import Change, Equals, Exclude, Exists, Plus, apply
+from ..core.commands import (
+    Command,
+    ContinueAsNew,
+    FailWorkflow,
+    RecordSnapshot,
+    StartChildWorkflow,
+)
 from ..core.commit import Plan, applied, plan_commit
 from ..core.decide import Batch
 from ..core.errors import BusyError, ConflictError, StaleError
 from ..core.history import EventType, Numbered
-from ..core.run import Head, Payload, Record
+from ..core.run import Head, Payload
 from . import ending, history, owed, payloads
 from .engine import Engine
 from .ports import ConditionFailedError, PutIf, TransactionRefusedError, Update
-from .start import NewRun, prepare_run, stamped
+from .successors import continuation, next_attempt, try_again
 
 _TRIES = 25
 # With more debts than this they are struck off at once; fewer are struck off by outcomes.
@@ -75,13 +81,16 @@ def eager_events(plan: Plan) -> list[Numbered]:
 
 
 def named(engine: Engine, head: Head, commands: list[Command], batch: Batch) -> Batch:
-    """Give the batch the names it may need: of a snapshot item, of the run that continues."""
+    """Give the batch the names it may need: of a snapshot item, of the run that goes on."""
     if any(isinstance(command, RecordSnapshot) for command in commands):
         batch = replace(batch, snapshot=engine.entropy.token(10))
     continued = next((c for c in commands if isinstance(c, ContinueAsNew)), None)
     if continued is not None:
         target = continued.workflow_id or free_id(engine, head)
         batch = replace(batch, target=target)
+    failed = next((c for c in commands if isinstance(c, FailWorkflow)), None)
+    if failed is not None:
+        batch = replace(batch, successor=next_attempt(engine, head, failed))
     if batch.legacy and any(isinstance(command, StartChildWorkflow) for command in commands):
         batch = replace(batch, ended=_ended_unseen(engine, head))
     return batch
@@ -116,6 +125,8 @@ def write(engine: Engine, plan: Plan, batch: Batch) -> Head:
     closing = plan.outcome.closing
     if isinstance(closing, ContinueAsNew) and not plan.refused and not plan.rest:
         return _continue(engine, plan, batch, closing)
+    if batch.successor and isinstance(closing, FailWorkflow) and not plan.refused and not plan.rest:
+        return try_again(engine, head, plan.change, batch.successor)
     return engine.store.update(Head, head.key, plan.change)
 
 
@@ -140,7 +151,7 @@ def _put_snapshot(engine: Engine, plan: Plan, batch: Batch) -> None:
 def _continue(engine: Engine, plan: Plan, batch: Batch, closing: ContinueAsNew) -> Head:
     assert batch.target is not None
     value = closing.input.value if closing.input else None
-    target = continuation(engine, plan.draft.head, batch.target, value)
+    target = continuation(engine, plan.draft.head, batch.target, value, plan.change)
     source = Update(Head, plan.draft.head.key, plan.change)
     try:
         engine.store.transact([source, PutIf(target)])
@@ -152,30 +163,7 @@ def _continue(engine: Engine, plan: Plan, batch: Batch, closing: ContinueAsNew) 
             raise ConflictError(text, code="already_exists") from None
         raise BusyError("the id to continue as was taken; try again") from None
     engine.wakeups.notify(target.slot)
-    closed = engine.store.get(Head, source.key)
-    assert closed is not None
-    return closed
-
-
-def continuation(engine: Engine, source: Head, target_id: str, value: object) -> Head:
-    """The head of the run that continues `source`; everything beside it is put."""
-    record = engine.store.get(Record, keys.record(source.key, source.nonce))
-    stored = record.search_attributes if record else None
-    text = payloads.text(engine, source.key, source.nonce, stored)
-    parent = dict(source.parent) if source.parent else None
-    if parent is not None:
-        parent.setdefault("c", source.id)
-    run = NewRun(
-        namespace=source.namespace,
-        run_id=target_id,
-        type=source.type,
-        queue=source.queue,
-        nonce=engine.entropy.token(10),
-        input=value,
-        search_attributes=stamped(None if text is None else values.parse(text)),
-        parent=parent,
-    )
-    return prepare_run(engine, run)
+    return apply(plan.draft.head, plan.change.do)
 
 
 def follow_up(engine: Engine, before: Head, after: Head) -> Head:

@@ -23,19 +23,26 @@ def run_ref(head: Head) -> dict[str, str]:
 def workflow_task(engine: Engine, head: Head, cached: int) -> dict[str, Any]:
     """A leased run as a task, with the events above `cached`."""
     after = cached if 0 < cached <= head.length else 0
-    found = history.read(engine, head, after)
+    found, record = history.read_with_record(engine, head, after)
     if after and any(n.event.type is EventType.ACTIVITY_RETRY_REQUESTED for n in found):
         # What the worker has replayed is partly undone.
-        after, found = 0, history.read(engine, head)
+        after = 0
+        found, record = history.read_with_record(engine, head, after)
     events, following = _page(head, found)
     return {
         "run": run_ref(head),
+        "run_id": head.incarnation_id,
         "workflow_type": head.type,
         "task_queue": head.queue,
         "parent_id": (head.parent or {}).get("i"),
+        "attempt": head.attempt or 1,
+        "started_at": head.created_at,
+        # A worker that holds the run in its cache was given it with the first task.
+        "context": payloads.context_in(engine, record, head.nonce),
         "lease": head.lease_token,
-        "lease_secs": engine.options.lease_secs,
+        "lease_secs": head.task_secs or engine.options.lease_secs,
         "version": head.lease_length,
+        "seen": head.seen,
         "after": after,
         "history": events,
         "history_next": following,
@@ -117,9 +124,14 @@ def activity_task(engine: Engine, item: Activity) -> dict[str, Any]:
         "name": item.type,
         "task_queue": item.queue,
         "input": None if text is None else values.parse(text),
+        "context": _context(engine, item),
         "eager": False,
         "lease_secs": engine.options.lease_secs,
         "scheduled_at": item.scheduled_at,
         "details": None if details is None else values.parse(details),
         **_policy(policy),
     }
+
+
+def _context(engine: Engine, item: Activity) -> Any:
+    return payloads.context(engine, item.head_key, item.nonce) if item.has_context else None

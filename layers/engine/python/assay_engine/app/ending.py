@@ -26,9 +26,11 @@ from ..core.draft import Draft
 from ..core.errors import BusyError
 from ..core.history import EventType
 from ..core.keys import Key
+from ..core.options import ParentClosePolicy
 from ..core.run import Head, Status
-from ..core.settle import close_for_good
-from . import children, history, owed, payloads
+from ..core.settle import ENDED_FROM_OUTSIDE, close_for_good
+from . import children, history, incarnations, owed, payloads
+from .children import Child
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 from .ports import ConditionFailedError
@@ -36,25 +38,24 @@ from .ports import ConditionFailedError
 _TRIES = 25
 
 
-def request_cancel(engine: Engine, key: Key, reason: str | None) -> bool:
-    """Ask a run to end; one that never ran ends at once. False if it is closed or unknown."""
+def request_cancel(
+    engine: Engine,
+    key: Key,
+    reason: str | None,
+    *,
+    nonce: str | None = None,
+    deadline: float | None = None,
+) -> bool:
+    """Ask a run to end; one that never ran ends at once. False if it is closed or unknown.
+    `nonce`: only this incarnation of the id. `deadline`: after so many seconds it is ended."""
     data = {} if reason is None else {"e": reason}
-    request = Inbound(
-        type=EventType.CANCEL_REQUESTED,
-        data=data,
-        guard=(Exists(("status_letter",)),),
-        also=(
-            Put(("timers",), {}),
-            Copy(("cancel_after",), "length", keep=True),
-            PutIfMissing(("cancel_due",), engine.now() + limits.CANCEL_GRACE_SECS),
-        ),
-    )
+    request = _cancel_request(engine, data, nonce, deadline)
     for _ in range(_TRIES):
         try:
             head = append(engine, key, request)
         except NotAppendedError as refused:
             image = refused.image
-            if image is None or not image.is_open:
+            if image is None or not image.is_open or nonce not in (None, image.nonce):
                 return False
             if _cancel_pending_run(engine, image, data):
                 return True
@@ -62,6 +63,27 @@ def request_cancel(engine: Engine, key: Key, reason: str | None) -> bool:
         cancel_pending(engine, head, reason)
         return True
     raise BusyError("the run is changing too fast")
+
+
+def _cancel_request(
+    engine: Engine, data: dict[str, str], nonce: str | None, deadline: float | None
+) -> Inbound:
+    now = engine.now()
+    only = () if nonce is None else (Equals(("nonce",), nonce),)
+    # The last deadline given counts, so that it can be shortened. The key may lie behind it.
+    until = () if deadline is None else (Put(("cancel_until",), now + deadline),)
+    return Inbound(
+        type=EventType.CANCEL_REQUESTED,
+        data=data,
+        guard=(Exists(("status_letter",)), *only),
+        also=(
+            Put(("timers",), {}),
+            Copy(("cancel_after",), "length", keep=True),
+            PutIfMissing(("cancel_due",), now + limits.CANCEL_GRACE_SECS),
+            *until,
+        ),
+        looked_at=deadline is not None,
+    )
 
 
 def _cancel_pending_run(engine: Engine, head: Head, data: dict[str, str]) -> bool:
@@ -72,11 +94,11 @@ def _cancel_pending_run(engine: Engine, head: Head, data: dict[str, str]) -> boo
     return _close(engine, draft, Status.CANCELLED) is not None
 
 
-def terminate(engine: Engine, key: Key, reason: str | None) -> bool:
-    """End a run at once. False if it is closed or unknown."""
+def terminate(engine: Engine, key: Key, reason: str | None, *, nonce: str | None = None) -> bool:
+    """End a run at once. False if it is closed or unknown, or not the incarnation named."""
     for _ in range(_TRIES):
         head = engine.store.get(Head, key)
-        if head is None or not head.is_open:
+        if head is None or not head.is_open or nonce not in (None, head.nonce):
             return False
         draft = Draft(head=head, now=engine.now())
         draft.append(
@@ -85,6 +107,17 @@ def terminate(engine: Engine, key: Key, reason: str | None) -> bool:
         if _close(engine, draft, Status.FAILED) is not None:
             return True
     raise BusyError("the run is changing too fast")
+
+
+def replace_open(engine: Engine, head: Head, new: Head) -> None:
+    """Terminate a run and put another in its place: both or neither, so that whoever is cut
+    short has not ended a run for nothing. Raises ConditionFailedError."""
+    draft = Draft(head=head, now=engine.now())
+    draft.append(EventType.FAILED, {"e": "terminated: another run was started with this id"})
+    close_for_good(draft, Status.FAILED)
+    when = (Exists(("open",)), Equals(("version",), head.version))
+    change = Change(when=when, do=draft.finish())
+    after_close(engine, incarnations.supersede(engine, head, change, new))
 
 
 def _close(engine: Engine, draft: Draft, status: Status) -> Head | None:
@@ -114,9 +147,10 @@ def finish(engine: Engine, head: Head) -> None:
     if head.is_open:
         return
     owed.pay(engine, head)
-    if head.cleanup:
+    if head.cleanup == ENDED_FROM_OUTSIDE:
         _cancel_queued(engine, head, up_to=head.length)
-        _cancel_children(engine, head, reason="the parent run ended")
+    if head.cleanup:
+        _end_children(engine, head)
     gone = tuple(Drop((name,)) for name in ("owed", "queued", "cleanup", "due"))
     change = Change(
         when=(Missing(("open",)), Equals(("version",), head.version)),
@@ -187,30 +221,40 @@ def _drop(engine: Engine, head: Head, cancelled: dict[int, int]) -> None:
 
 
 def _cancel_children(engine: Engine, head: Head, reason: str | None) -> None:
-    for numbered in history.load(engine, head) if head.children else []:
-        event = numbered.event
-        if event.type is not EventType.CHILD_STARTED or str(numbered.seq) not in head.children:
-            continue
-        child_id, nonce = str(event.data["i"]), ids.child_nonce(head.nonce, numbered.seq)
-        _cancel_child(engine, keys.head(head.namespace, child_id), nonce, reason)
+    """A run is asked to end, and so are its children: all but those it would leave behind."""
+    for child in children.started(engine, head):
+        if child.policy is not ParentClosePolicy.ABANDON:
+            _end_child(engine, child, ParentClosePolicy.REQUEST_CANCEL, reason)
 
 
-def _cancel_child(engine: Engine, key: Key, nonce: str, reason: str | None) -> None:
-    """Ask a child to end, at whatever run its chain has come to."""
+def _end_children(engine: Engine, head: Head) -> None:
+    """What becomes of the children of a closed run, and of those that earlier runs of its
+    chain have left to it."""
+    for run in children.chain_before(engine, head):
+        for child in children.started(engine, run):
+            policy = child.policy
+            if policy is None and run is head and head.cleanup == ENDED_FROM_OUTSIDE:
+                policy = ParentClosePolicy.REQUEST_CANCEL
+            elif head.retried_as is not None:
+                policy = None  # they stay until the last attempt ends
+            if policy is not None:
+                _end_child(engine, child, policy, "the parent run ended")
+
+
+def _end_child(engine: Engine, child: Child, policy: ParentClosePolicy, reason: str | None) -> None:
+    """Ask a child to end, or end it, at whatever run its chain has come to."""
+    if policy is ParentClosePolicy.ABANDON:
+        return
     for _ in range(_TRIES):
-        child = _end_of_chain(engine, key)
-        if child is None or (child.parent or {}).get("n") != nonce:
+        run = incarnations.child(engine, engine.store.get(Head, child.key), child.nonce)
+        if run is None or not run.is_open:
             return
-        if not child.is_open or child.cancel_after is not None:
+        if policy is ParentClosePolicy.TERMINATE:
+            ended = terminate(engine, run.key, reason, nonce=run.nonce)
+        else:
+            ended = run.cancel_after is not None or request_cancel(
+                engine, run.key, reason, nonce=run.nonce
+            )
+        if ended:
             return
-        if request_cancel(engine, child.key, reason):
-            return
-        # It closed just now: perhaps to continue as another run.
-
-
-def _end_of_chain(engine: Engine, key: Key) -> Head | None:
-    """The last run of a chain of continuations."""
-    head = engine.store.get(Head, key)
-    while head is not None and head.continued_to is not None:
-        head = engine.store.get(Head, keys.head(head.namespace, head.continued_to))
-    return head
+        # It closed just now: perhaps to go on as another run.

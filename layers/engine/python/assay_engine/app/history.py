@@ -6,7 +6,7 @@ from ..core.errors import BusyError
 from ..core.history import OUTCOMES, Event, EventType, Numbered, size, unpack
 from ..core.render import shipped
 from ..core.run import Chunk, Head, Record
-from . import payloads
+from . import incarnations, payloads
 from .engine import Engine
 from .ports import ConditionFailedError
 
@@ -45,15 +45,23 @@ def _numbered(texts: tuple[str, ...], base: int) -> list[Numbered]:
 
 def read(engine: Engine, head: Head, after: int = 0) -> list[Numbered]:
     """Events with every payload in place, ready to be rendered."""
+    return read_with_record(engine, head, after)[0]
+
+
+def read_with_record(
+    engine: Engine, head: Head, after: int
+) -> tuple[list[Numbered], Record | None]:
+    """The same, and the record, if the input in it was needed."""
     events = payloads.resolve(engine, head.key, head.nonce, load(engine, head, after))
-    if events and events[0].seq == 1:
-        events[0] = _with_input(engine, head, events[0])
-    return events
-
-
-def _with_input(engine: Engine, head: Head, started: Numbered) -> Numbered:
-    """The input is not copied into WorkflowStarted: it stands in the record."""
+    if not events or events[0].seq != 1:
+        return events, None
     record = engine.store.get(Record, keys.record(head.key, head.nonce))
+    events[0] = _with_input(engine, head, record, events[0])
+    return events, record
+
+
+def _with_input(engine: Engine, head: Head, record: Record | None, started: Numbered) -> Numbered:
+    """The input is not copied into WorkflowStarted: it stands in the record."""
     text = payloads.text(engine, head.key, head.nonce, record.input if record else None)
     if text is None:
         return started
@@ -139,7 +147,7 @@ def put_chunk(engine: Engine, head: Head) -> Chunk:
 
 
 def _again(engine: Engine, head: Head) -> Head:
-    newer = engine.store.get(Head, head.key)
-    if newer is None or newer.nonce != head.nonce:
+    newer = incarnations.find(engine, head.key, head.nonce)
+    if newer is None:
         raise BusyError("the run was replaced while its history was moved")
     return newer

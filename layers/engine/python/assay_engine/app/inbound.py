@@ -41,6 +41,10 @@ class Inbound:
     also: tuple[Action, ...] = ()
     """Done in the same write."""
     at: float | None = None
+    following: tuple[tuple[EventType, Mapping[str, Any]], ...] = ()
+    """Further events, appended in the same write."""
+    looked_at: bool = False
+    """Somebody has to look at the run even while it is leased."""
 
 
 class NotAppendedError(Exception):
@@ -80,10 +84,13 @@ def _allowed(image: Head, inbound: Inbound) -> bool:
 
 
 def _change(now: float, inbound: Inbound, leased: bool) -> Change:
-    text = pack(Event(inbound.type, now if inbound.at is None else inbound.at, inbound.data))
+    at = now if inbound.at is None else inbound.at
+    events = ((inbound.type, inbound.data), *inbound.following)
+    texts = tuple(pack(Event(kind, at, data)) for kind, data in events)
     lease: Condition = Exists(("lease_token",)) if leased else Missing(("lease_token",))
     # Whole seconds: a burst of signals moves the index key once a second.
-    wake: tuple[Action, ...] = () if leased else (Put(("due",), math.floor(now)),)
+    asleep = leased and not inbound.looked_at
+    wake: tuple[Action, ...] = () if asleep else (Put(("due",), math.floor(now)),)
     return Change(
         when=(
             Exists(("open",)),
@@ -92,9 +99,9 @@ def _change(now: float, inbound: Inbound, leased: bool) -> Change:
             *inbound.guard,
         ),
         do=(
-            Extend(("tail",), (text,)),
-            Plus(("length",), 1),
-            Plus(("tail_bytes",), size((text,))),
+            Extend(("tail",), texts),
+            Plus(("length",), len(texts)),
+            Plus(("tail_bytes",), size(texts)),
             Plus(("version",), 1),
             *wake,
             *inbound.also,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ..core import keys, limits
 from ..core.errors import AmbiguousError, NotFoundError
 from ..core.run import Head, Pointer
+from . import incarnations
 from .engine import Engine
 
 
@@ -12,10 +13,23 @@ from .engine import Engine
 class RunRef:
     run_id: str
     namespace: str | None = None
+    incarnation: str | None = None
+    """The `run_id` of the wire, where one of several incarnations of an id is meant."""
 
 
 def find(engine: Engine, ref: RunRef) -> Head | None:
-    """The run's head, or None. Raises AmbiguousError if several namespaces have the id."""
+    """The run's head, or None. Raises AmbiguousError if several namespaces have the id, and
+    NotFoundError if there is no such incarnation of it."""
+    head = _newest(engine, ref)
+    if ref.incarnation is None:
+        return head
+    found = None if head is None else incarnations.named(engine, head, ref.incarnation)
+    if found is None:
+        raise NotFoundError(f"workflow {ref.run_id} has no run {ref.incarnation}")
+    return found
+
+
+def _newest(engine: Engine, ref: RunRef) -> Head | None:
     if ref.namespace is not None:
         return engine.store.get(Head, keys.head(ref.namespace, ref.run_id))
     head = engine.store.get(Head, keys.head(limits.DEFAULT_NAMESPACE, ref.run_id))

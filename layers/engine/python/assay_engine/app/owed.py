@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..core import history as log
-from ..core import ids, keys, values
+from ..core import ids, keys, options, values
 from ..core.activity import INVALIDATED, Activity, Policy
 from ..core.change import (
     AnyOf,
@@ -31,8 +31,9 @@ from ..core.run import Head, Record
 from . import history, payloads, queues
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
+from .incarnations import put_child
 from .ports import ConditionFailedError
-from .start import NewRun, put_run
+from .start import NewRun, prepare_run
 
 
 def pay(engine: Engine, head: Head) -> frozenset[int]:
@@ -84,6 +85,7 @@ def activity_item(
         lease_until=hold_secs(log.policy_of(policy)),
         scheduled_at=scheduled.event.at,
         details=details,
+        has_context=head.has_context,
     )
 
 
@@ -130,6 +132,7 @@ def _put_child(engine: Engine, head: Head, started: Numbered) -> None:
     nonce = ids.child_nonce(head.nonce, started.seq)
     stored = values.from_field(data)
     text = payloads.text(engine, head.key, head.nonce, stored)
+    given = _child_options(engine, head, started)
     child = NewRun(
         namespace=head.namespace,
         run_id=str(data["i"]),
@@ -138,14 +141,24 @@ def _put_child(engine: Engine, head: Head, started: Numbered) -> None:
         nonce=nonce,
         input=None if text is None else values.parse(text),
         has_input=text is not None,
+        search_attributes=given.get("search_attributes"),
         parent={"i": head.id, "s": started.seq, "n": nonce},
+        options=options.read(given),
     )
+    prepared = prepare_run(engine, child)
     try:
-        put_run(engine, child)
-    except ConditionFailedError as failed:
-        if isinstance(failed.image, Head) and failed.image.nonce == nonce:
-            return  # put before
+        put_child(engine, head, prepared)
+    except ConditionFailedError:
         _refuse_child(engine, head, started, nonce)
+
+
+def _child_options(engine: Engine, head: Head, started: Numbered) -> dict[str, Any]:
+    """What the child is started with; its parent's context, unless it was given its own."""
+    text = payloads.text(engine, head.key, head.nonce, started.event.data.get("o"))
+    given: dict[str, Any] = {} if text is None else values.parse(text)
+    if head.has_context and "context" not in given:
+        given["context"] = payloads.context(engine, head.key, head.nonce)
+    return given
 
 
 def _refuse_child(engine: Engine, head: Head, started: Numbered, nonce: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..core import keys, values
 from ..core.history import Event, Numbered
 from ..core.keys import Key
-from ..core.run import Payload
+from ..core.run import Payload, Record
 from ..core.values import Parcels
 from .engine import Engine
 from .ports import ConditionFailedError
@@ -31,6 +31,18 @@ def text(engine: Engine, head_key: Key, nonce: str, stored: str | None) -> str |
     if values.inline(stored):
         return stored[1:]
     return fetch(engine, head_key, nonce, {stored})[stored]
+
+
+def context(engine: Engine, head_key: Key, nonce: str) -> Any:
+    """The context a run was started with; one read, so only for a run that has one."""
+    return context_in(engine, engine.store.get(Record, keys.record(head_key, nonce)), nonce)
+
+
+def context_in(engine: Engine, record: Record | None, nonce: str) -> Any:
+    if record is None or record.options is None:
+        return None
+    kept = values.parse(text(engine, record.key, nonce, record.options) or "{}")
+    return kept.get("context")
 
 
 def fetch(engine: Engine, head_key: Key, nonce: str, names: Iterable[str]) -> dict[str, str]:

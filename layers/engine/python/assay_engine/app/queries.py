@@ -12,6 +12,7 @@ from ..core.history import EventType, Numbered
 from ..core.render import Renderer
 from ..core.run import Head, Payload
 from . import activities as items
+from . import children as offspring
 from . import history, names, payloads, records, workers
 from .engine import Engine
 from .names import RunRef
@@ -87,21 +88,7 @@ def children(engine: Engine, ref: RunRef) -> list[RunView]:
     head = names.find(engine, ref)
     if head is None:
         return []
-    waiting = {
-        keys.head(head.namespace, str(n.event.data["i"]))
-        for n in history.load(engine, head)
-        if n.event.type is EventType.CHILD_STARTED
-    }
-    found: list[Head] = []
-    while waiting:
-        heads = engine.store.get_many(Head, sorted(waiting)).values()
-        own = [child for child in heads if (child.parent or {}).get("i") == head.id]
-        found += own
-        waiting = {
-            keys.head(head.namespace, child.continued_to)
-            for child in own
-            if child.continued_to is not None
-        } - {child.key for child in found}
+    found = offspring.all_of(engine, head)
     found.sort(key=lambda child: (child.created_at, child.id))
     return records.run_views(engine, found)
 

@@ -9,7 +9,7 @@ from ..core.activity import Activity, ActivityStatus
 from ..core.history import EventType, Numbered
 from ..core.render import error_of
 from ..core.run import Head, Record, Status
-from . import payloads
+from . import incarnations, payloads
 from .engine import Engine
 from .views import ActivityView, RunView
 
@@ -22,9 +22,19 @@ def run_view(engine: Engine, head: Head, record: Record | None = None) -> RunVie
         head=head,
         input=_text(engine, head, record.input if record else None),
         search_attributes=_text(engine, head, record.search_attributes if record else None),
+        memo=_text(engine, head, record.memo if record else None),
+        retried_as=_next_attempt(engine, head),
         result=result,
         error=error,
     )
+
+
+def _next_attempt(engine: Engine, head: Head) -> str | None:
+    if head.retried_as is None:
+        return None
+    place = keys.head(head.namespace, head.id)
+    following = incarnations.find(engine, place, head.retried_as)
+    return None if following is None else following.incarnation_id
 
 
 def run_views(engine: Engine, heads: list[Head]) -> list[RunView]:
@@ -48,7 +58,7 @@ def _ending(engine: Engine, head: Head) -> tuple[str | None, str | None]:
     text = _text(engine, head, values.from_field(closing.data))
     if head.status is Status.COMPLETED:
         return text, None
-    if head.status is Status.FAILED:
+    if head.status in (Status.FAILED, Status.TIMED_OUT):
         return None, error_of(closing.data if text is None else {"v": values.parse(text)})
     return None, None
 

@@ -15,7 +15,18 @@ from ..core.history import EventType
 from ..core.keys import Key
 from ..core.run import Head
 from ..core.values import Parcels
-from . import activities, claims, commits, dispatch, eager, history, marks, payloads, steps
+from . import (
+    activities,
+    claims,
+    commits,
+    dispatch,
+    eager,
+    history,
+    incarnations,
+    marks,
+    payloads,
+    steps,
+)
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 
@@ -142,8 +153,8 @@ def _commands(raw: Mapping[str, Any]) -> list[Any]:
 def _commit(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
     lease = report.text("lease")
     commands = read_all(_commands(report.raw))
-    head = engine.store.get(Head, report.key)
-    if head is None or head.nonce != report.nonce:
+    head = incarnations.find(engine, report.key, report.nonce)
+    if head is None:
         raise StaleError("there is no such run any more")
     if head.report == report.id:
         return _repeat(engine, head, report)
@@ -197,8 +208,8 @@ def _keep(engine: Engine, report: Report, kind: EventType, data: dict[str, Any])
 
 def _kept(engine: Engine, report: Report, head: Head | None) -> None:
     """Nothing was added: fine if it was there before, by an earlier sending or attempt."""
-    found = None
-    if head is not None and head.nonce == report.nonce:
+    head, found = incarnations.behind(engine, head, report.nonce), None
+    if head is not None:
         found = history.find_outcome(engine, head, report.whole("seq"))
     if found is None or found.event.type is not EventType.ACTIVITY_COMPLETED:
         raise StaleError("another outcome of this activity was first")
@@ -300,8 +311,8 @@ def _heartbeat(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]
     if activities.heartbeat(engine, item, details, attempt=attempt) is None:
         raise StaleError("this attempt is no longer this worker's")
     run = engine.store.get(Head, report.key)
-    gone = run is None or not run.is_open or run.cancel_after is not None
-    return {"cancel_requested": gone}
+    lives = run is not None and run.nonce == report.nonce and run.is_open
+    return {"cancel_requested": not lives or run is None or run.cancel_after is not None}
 
 
 def _renew(engine: Engine, report: Report, _: Sender) -> dict[str, Any]:

@@ -14,8 +14,16 @@ from ..core.decide import error_field
 from ..core.draft import Draft
 from ..core.history import EventType
 from ..core.run import Head
-from ..core.settle import Overdue, finalise_cancel, fire_timers, overdue
-from . import children, ending, history, owed, payloads, queues
+from ..core.settle import (
+    Ending,
+    Overdue,
+    expired,
+    finalise_cancel,
+    fire_timers,
+    overdue,
+    time_out,
+)
+from . import children, ending, history, owed, payloads, queues, successors
 from .engine import Engine
 from .ports import ConditionFailedError
 
@@ -54,7 +62,7 @@ def settle_leased(engine: Engine, head: Head) -> Head | None:
 def settle_idle(engine: Engine, head: Head) -> None:
     """Settle a run that nobody polls for: no lease is taken, the condition is the image."""
     now = engine.now()
-    if head.leased(now):
+    if head.leased(now) and not expired(head, now):
         return
     found = overdue(head, now)
     if not found:
@@ -72,8 +80,8 @@ def settle_idle(engine: Engine, head: Head) -> None:
 
 def _drafted(engine: Engine, head: Head, found: Overdue, now: float) -> Draft:
     draft = Draft(head=head, now=now)
-    if found.cancel:
-        finalise_cancel(draft)
+    if found.ending is not None:
+        _end(engine, draft, found.ending)
         return draft
     fire_timers(draft, found)
     for seq in found.lines:
@@ -88,13 +96,29 @@ def _drafted(engine: Engine, head: Head, found: Overdue, now: float) -> Draft:
     return draft
 
 
+def _end(engine: Engine, draft: Draft, ending: Ending) -> None:
+    if ending is Ending.CANCEL:
+        finalise_cancel(draft)
+        return
+    given = successors.inheritance(engine, draft.head).options
+    if ending is Ending.EXECUTION:
+        time_out(draft, ending, given.execution_timeout or 0.0, None)
+        return
+    draft.successor = successors.next_attempt(engine, draft.head, None)
+    time_out(draft, ending, given.run_timeout or 0.0, draft.successor)
+
+
 def _write(
     engine: Engine, draft: Draft, also: tuple[Condition, ...], *, keep_due: bool = False
 ) -> Head:
     when = (*also, Equals(("version",), draft.head.version))
     payloads.put(engine, draft.head.key, draft.head.nonce, draft.parcels)
     do = draft.actions() if keep_due else draft.finish()
-    settled = engine.store.update(Head, draft.head.key, Change(when=when, do=do))
+    change = Change(when=when, do=do)
+    if draft.successor is not None:
+        settled = successors.try_again(engine, draft.head, change, draft.successor)
+    else:
+        settled = engine.store.update(Head, draft.head.key, change)
     if settled.lease_token is None:
         engine.memory.let_go(settled.key)
     if not settled.is_open:

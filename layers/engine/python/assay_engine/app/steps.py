@@ -15,7 +15,7 @@ from ..core.errors import BusyError, StaleError
 from ..core.history import Numbered
 from ..core.keys import Key
 from ..core.run import Head
-from . import activities, commits, history, marks
+from . import activities, commits, history, incarnations, marks
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 from .ports import ConditionFailedError
@@ -45,7 +45,7 @@ def fuse(engine: Engine, key: Key, nonce: str, step: Step, batch: Batch) -> Step
         isinstance(command, _NEEDS_IMAGE) for command in step.commands
     )
     if not blind:
-        head = engine.store.get(Head, key)
+        head = incarnations.find(engine, key, nonce)
         refusal = _judge(head, nonce, step, batch)
         if refusal is not None:
             return _refuse(engine, head, nonce, step, refusal)
@@ -56,7 +56,8 @@ def fuse(engine: Engine, key: Key, nonce: str, step: Step, batch: Batch) -> Step
         try:
             after = commits.write(engine, plan, plan_batch)
         except ConditionFailedError as failed:
-            head = failed.image if isinstance(failed.image, Head) else None
+            # Perhaps this very step has closed the run, and the next attempt has its id.
+            head = incarnations.behind(engine, failed.image, nonce)
             refusal = _judge(head, nonce, step, batch)
             if refusal is not None:
                 return _refuse(engine, head, nonce, step, refusal)
@@ -69,7 +70,7 @@ def fuse(engine: Engine, key: Key, nonce: str, step: Step, batch: Batch) -> Step
 
 def _skewed(engine: Engine, key: Key, nonce: str, step: Step, batch: Batch) -> Stepped:
     """The worker's clock is off, or this is an old report: one that was applied, perhaps."""
-    head = engine.store.get(Head, key)
+    head = incarnations.find(engine, key, nonce)
     refusal = _judge(head, nonce, step, batch) or "clock_skew"
     return _refuse(engine, head, nonce, step, refusal)
 

@@ -9,6 +9,7 @@ from ..core.commands import read_all
 from ..core.decide import Batch
 from ..core.draft import LEASE
 from ..core.errors import ConflictError, NotFoundError, StaleError
+from ..core.need import deadlines
 from ..core.render import Renderer, for_legacy, shipped
 from ..core.run import Head
 from . import activities, commits, history, names, polling, queues, records, workers
@@ -63,12 +64,13 @@ def _pass_over(engine: Engine, head: Head) -> None:
     """The history is too long for one answer: say so in the record, and let others by."""
     text = "history_too_long: the history does not fit into one answer; use a worker that pages"
     gone = tuple(Drop((name,)) for name in LEASE)
+    later = min([engine.now() + _TOO_LONG_SECS, *deadlines(head)])
     change = Change(
         when=(Equals(("lease_token",), head.lease_token),),
         do=(
             *gone,
             Put(("problem",), text),
-            Put(("due",), engine.now() + _TOO_LONG_SECS),
+            Put(("due",), later),
             Plus(("version",), 1),
         ),
     )

@@ -14,6 +14,10 @@ class Started:
     run_id: str
     status: str = "PENDING"
     namespace: str = "main"
+    started: bool = True
+    """False: it had been started before, and the caller was content with that."""
+    workflow_task: Mapping[str, Any] | None = None
+    """Its first task, for the worker that has started it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,9 @@ class RunView:
     head: Head
     input: str | None = None
     search_attributes: str | None = None
+    memo: str | None = None
+    retried_as: str | None = None
+    """The `run_id` of the next attempt."""
     result: str | None = None
     error: str | None = None
 

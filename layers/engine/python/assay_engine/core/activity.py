@@ -70,6 +70,8 @@ class Activity:
     error: str | None = None
     retried: int | None = None
     """Seq of the ActivityRetryRequested that made it ready once more."""
+    has_context: int | None = None
+    """Its run's record holds a context."""
     version: int = 1
 
     @property

@@ -11,8 +11,10 @@ from typing import Any
 from msgspec import Struct
 
 from . import ids, limits
+from . import options as start_options
 from .activity import Policy
 from .errors import InvalidError
+from .options import Options
 
 MAX_SEQ = 2**31 - 1
 _ABSENT = object()
@@ -53,6 +55,8 @@ class StartChildWorkflow(Struct, frozen=True, kw_only=True):
     workflow_id: str
     task_queue: str
     input: Given | None
+    options: Options = start_options.NONE
+    search_attributes: Mapping[str, Any] | None = None
 
 
 class RecordSnapshot(Struct, frozen=True, kw_only=True):
@@ -157,7 +161,16 @@ def _child(raw: Mapping[str, Any]) -> StartChildWorkflow:
         workflow_id=ids.check_name(_text(raw, "workflow_id", ""), "workflow id"),
         task_queue=_queue(raw),
         input=_given(raw, "input"),
+        options=start_options.read(raw),
+        search_attributes=_attributes(raw),
     )
+
+
+def _attributes(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    found = raw.get("search_attributes")
+    if found is not None and not isinstance(found, Mapping):
+        raise InvalidError("search_attributes must be an object")
+    return found
 
 
 def _upsert(raw: Mapping[str, Any]) -> UpsertSearchAttributes:

@@ -200,7 +200,8 @@ def _assumptions(head: Head, draft: Draft) -> tuple[Condition, ...]:
             old = getattr(head, name)
             wanted.append(Missing((name,)) if old is None else Equals((name,), old))
     if ("open",) in draft.sets:
-        wanted.append(Missing(("owed",)))
+        names = ("owed", "retries", "close_policies", "earlier")
+        wanted += [Missing((name,)) for name in names]
     else:
         moment = draft.need()
         if moment is not None:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from . import ids, limits
+from . import ids, limits, options
+from .attempts import NextAttempt
 from .commands import (
     CancelWorkflow,
     Command,
@@ -22,6 +23,7 @@ from .commands import (
 from .draft import Draft
 from .history import EventType, policy_fields
 from .run import Status
+from .settle import leave_children
 from .values import text
 
 _CANCELLED_BEFORE = "cancelled: cancel was requested before this was started"
@@ -47,6 +49,8 @@ class Batch:
     """Id of the run that continues this one."""
     applied: int = 0
     """How many commands of the batch are in already: it goes in parts if it is too big."""
+    successor: NextAttempt | None = None
+    """If a failure of this run is followed by another attempt."""
     ended: frozenset[str] = frozenset()
     """Children whose outcome landed unseen by a legacy client, which then starts them again."""
 
@@ -203,6 +207,7 @@ def _child(draft: Draft, command: StartChildWorkflow, batch: Batch) -> None:
         "n": command.workflow_type,
         "k": command.task_queue,
         **given(draft, command.input, "input"),
+        **_child_options(draft, command),
     }
     seq = draft.append(EventType.CHILD_STARTED, data)
     if batch.starts_nothing:
@@ -214,6 +219,19 @@ def _child(draft: Draft, command: StartChildWorkflow, batch: Batch) -> None:
     draft.owed.add(seq)
     if draft.get("check_children_at") is None:
         draft.put("check_children_at", value=draft.now + limits.CHILD_CHECK_SECS)
+    if command.options.parent_close_policy is not None:
+        draft.put("close_policies", value=1)
+
+
+def _child_options(draft: Draft, command: StartChildWorkflow) -> dict[str, Any]:
+    """`o`: what the child is to be started with; `p`: its parent close policy, which is needed
+    when the parent ends."""
+    given_options = options.as_fields(command.options)
+    if command.search_attributes is not None:
+        given_options["search_attributes"] = command.search_attributes
+    policy = given_options.pop("parent_close_policy", None)
+    stored = {"o": draft.parcels.store(given_options, "options")} if given_options else {}
+    return stored | ({"p": str(policy)} if policy else {})
 
 
 def _upsert(draft: Draft, command: UpsertSearchAttributes) -> bool:
@@ -268,6 +286,9 @@ def close(draft: Draft, outcome: Outcome, batch: Batch) -> None:
         case FailWorkflow(error=error):
             draft.append(EventType.FAILED, error_field(draft, error))
             draft.close(Status.FAILED)
+            if batch.successor is not None:
+                draft.put("retried_as", value=batch.successor.nonce)
+                return
         case CancelWorkflow(reason=reason):
             draft.append(EventType.CANCELLED, {"e": reason} if reason else {})
             draft.close(Status.CANCELLED)
@@ -275,10 +296,12 @@ def close(draft: Draft, outcome: Outcome, batch: Batch) -> None:
             draft.append(EventType.COMPLETED, {})
             draft.close(Status.COMPLETED)
             draft.put("continued_to", value=batch.target)
+            return
         case None:
             raise AssertionError("nothing closes this run")
         case _:
             assert_never(outcome.closing)
+    leave_children(draft)
 
 
 def error_field(draft: Draft, error: str) -> dict[str, Any]:

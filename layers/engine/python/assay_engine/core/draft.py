@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import limits, seqs
+from .attempts import NextAttempt
 from .change import Action, Drop, Exclude, Extend, Include, Plus, Put, apply
 from .history import Event, EventType, Numbered, pack, size
 from .need import need
@@ -17,6 +18,10 @@ from .run import STATUS_LETTERS, Head, Status
 from .values import Parcels
 
 _MANY = 40
+_OF_OPEN = (
+    *("cancel_due", "refusals", "upsert", "check_children_at"),
+    *("cancel_until", "chain_until", "run_until"),
+)
 LEASE = ("lease_token", "lease_worker", "lease_until", "lease_taken", "lease_length")
 
 
@@ -35,6 +40,8 @@ class Draft:
     owed: set[int] = field(default_factory=set)
     unqueued: set[int] = field(default_factory=set)
     paid: set[int] = field(default_factory=set)
+    successor: NextAttempt | None = None
+    """The attempt that follows on the one this write closes."""
     cut_to: int | None = None
     """The tail up to this seq stands in a chunk, and goes with this write."""
 
@@ -82,7 +89,7 @@ class Draft:
         for name in ("timers", "eager", "awaited"):
             self._forget(name)
             self.put(name, value={})
-        for name in ("cancel_due", "refusals", "upsert", "check_children_at"):
+        for name in _OF_OPEN:
             self.put(name, value=None)
         self.drop_lease()
 

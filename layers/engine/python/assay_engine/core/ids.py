@@ -19,8 +19,17 @@ def check_name(text: str, what: str) -> str:
     return text
 
 
-def run_id_text(run_id: str, created_at: float) -> str:
-    return f"run-{run_id}-{int(created_at)}"
+NONCE_CHARS = 10
+
+
+def run_id_text(run_id: str, created_at: float, nonce: str | None = None) -> str:
+    suffix = "" if nonce is None else f"-{nonce}"
+    return f"run-{run_id}-{int(created_at)}{suffix}"
+
+
+def nonce_in(run_text: str, run_id: str) -> str | None:
+    """The nonce in a `run_id_text` of this id; None: it is the first incarnation's."""
+    return run_text.removeprefix(f"run-{run_id}-").partition("-")[2] or None
 
 
 def continued_id(run_id: str, now: float, attempt: int) -> str:

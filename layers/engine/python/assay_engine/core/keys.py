@@ -10,7 +10,7 @@ from . import limits
 SEPARATOR = "\x1f"
 HEAD = "H"
 # Sort keys inside a run's partition: the letter, the run's nonce, then what tells them apart.
-RECORD, CHUNK, PAYLOAD, SNAPSHOT = "R", "C", "P", "S"
+RECORD, CHUNK, PAYLOAD, SNAPSHOT, INCARNATION = "R", "C", "P", "S", "I"
 RUN, ACTIVITY, WORKERS, QUEUE, POINTER = "run", "act", "wrk", "que", "ptr"
 NAMESPACES = "nsp"
 
@@ -32,6 +32,11 @@ def run_of(key: Key) -> tuple[str, str]:
     """Namespace and id of the run in whose partition `key` stands."""
     _, namespace, run_id = key.pk.split(SEPARATOR, 2)
     return namespace, run_id
+
+
+def incarnation(head_key: Key, nonce: str) -> Key:
+    """Where a head is kept whose id was used again."""
+    return Key(head_key.pk, join(INCARNATION, nonce))
 
 
 def record(head_key: Key, nonce: str) -> Key:

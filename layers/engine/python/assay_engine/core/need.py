@@ -7,7 +7,7 @@ from .run import Head
 def need(head: Head, now: float) -> float | None:
     """The earliest moment at which the run needs attention; None: it only waits to be told."""
     if head.lease_token is not None:
-        return head.lease_until
+        return min([head.lease_until or now, *deadlines(head)])
     moments = [now + limits.OWED_SECS] if head.owed or head.cleanup else []
     if head.is_open:
         moments += _of_open(head, now)
@@ -16,13 +16,20 @@ def need(head: Head, now: float) -> float | None:
 
 def _of_open(head: Head, now: float) -> list[float]:
     moments = [*head.timers.values(), *(line_end(line) for line in head.eager.values())]
+    moments += deadlines(head)
     if head.seen < head.length:
-        moments.append(now)
+        moments.append(max(now, head.start_at or now))
     if head.children and head.check_children_at is not None:
         moments.append(head.check_children_at)
     if head.cancel_due is not None:
         moments.append(head.cancel_due)
     return moments
+
+
+def deadlines(head: Head) -> list[float]:
+    """When the run is closed, whoever holds its lease."""
+    given = (head.cancel_until, head.chain_until, head.run_until)
+    return [moment for moment in given if moment is not None]
 
 
 def line_end(line: object) -> float:

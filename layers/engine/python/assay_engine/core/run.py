@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from . import keys
+from . import ids, keys
 from .keys import Key
 
 
@@ -106,7 +106,32 @@ class Head:
     """i(d of the parent), s(eq of the start event), n(once), c(hild's first id)."""
     continued_to: str | None = None
     cleanup: int | None = None
-    """A closed run that still has to cancel queued activities and children."""
+    """A closed run that still has to see to queued activities and children, see `core.settle`."""
+
+    # Only there if the run was started with such an option, or its id used before.
+    first: str | None = None
+    """Nonce of the first incarnation of this id; absent: this is it."""
+    attempt: int | None = None
+    """Of a run that is tried again when it fails; absent: the first."""
+    retried_as: str | None = None
+    """Nonce of the next attempt."""
+    retries: int | None = None
+    """The record holds a retry policy."""
+    has_context: int | None = None
+    """The record holds a context."""
+    start_at: float | None = None
+    """Not to be handed out before."""
+    run_until: float | None = None
+    chain_until: float | None = None
+    """The end of `execution_timeout`: goes on through continuations and retries."""
+    cancel_until: float | None = None
+    """When a run that was asked to end is closed, whatever it does."""
+    task_secs: float | None = None
+    """How long a worker may be silent, if not the engine's usual time."""
+    close_policies: int | None = None
+    """A child was started with a parent close policy."""
+    earlier: Mapping[str, Any] | None = None
+    """i(d) and n(once) of the run this one goes on for, if that left children with a policy."""
     problem: str | None = None
 
     @property
@@ -124,6 +149,12 @@ class Head:
     @property
     def status(self) -> Status:
         return _STATUSES[self.status_letter] if self.status_letter else Status.PENDING
+
+    @property
+    def incarnation_id(self) -> str:
+        """The `run_id` of the wire: the first of an id is told by its time alone."""
+        nonce = None if self.first is None else self.nonce
+        return ids.run_id_text(self.id, self.created_at, nonce)
 
     @property
     def is_open(self) -> bool:
@@ -148,6 +179,9 @@ class Record:
     search_attributes: str | None = None
     attributes_seq: int = 0
     """Seq of the last SearchAttributesUpserted merged into `search_attributes`."""
+    memo: str | None = None
+    options: str | None = None
+    """A stored value: what the run's successors need of `core.options`, and its context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from .mapping import codec
 
 
 def closed_heads(records: list[Mapping[str, Any]]) -> Iterator[Head]:
-    """Heads that these stream records closed: open before, or new, and no longer open."""
+    """Heads that these stream records closed: open before, or new, and no longer open. The
+    copy of a head whose id was used again may be the only one that says how it ended."""
     for record in records:
         change = record.get("dynamodb", {})
         new, old = change.get("NewImage"), change.get("OldImage")
@@ -21,5 +22,6 @@ def closed_heads(records: list[Mapping[str, Any]]) -> Iterator[Head]:
 
 def _is_head(item: Mapping[str, Any]) -> bool:
     # Not by its sort key alone: a worker may be called "H".
-    pk, sk = str(item["pk"]["S"]), item["sk"]["S"]
-    return bool(sk == keys.HEAD) and pk.startswith(keys.join(keys.RUN, ""))
+    pk, sk = str(item["pk"]["S"]), str(item["sk"]["S"])
+    of_run = pk.startswith(keys.join(keys.RUN, ""))
+    return of_run and (sk == keys.HEAD or sk.startswith(keys.join(keys.INCARNATION, "")))

@@ -20,7 +20,7 @@ from ..core import limits
 from ..core.activity import Activity
 from ..core.change import Change, Condition, DropFirst, apply, holds
 from ..core.errors import TooLargeError
-from ..core.keys import Key
+from ..core.keys import HEAD, Key
 from ..core.run import Head
 from .mapping import codec
 from .sizes import MAX_ITEM_BYTES, item_bytes
@@ -116,7 +116,11 @@ class MemoryStore:
 
     def heads(self) -> Iterator[Head]:
         with self._lock:
-            found = [record for record in self._records.values() if isinstance(record, Head)]
+            found = [
+                record
+                for key, record in self._records.items()
+                if isinstance(record, Head) and key.sk == HEAD
+            ]
         return iter(found)
 
     def activities(self) -> Iterator[Activity]:

@@ -116,12 +116,26 @@ class HeadRow(Row):
     continued_to = UnicodeAttribute(attr_name="to")
     problem = UnicodeAttribute(attr_name="pb")
     cleanup = NumberAttribute(attr_name="cl")
+    first = UnicodeAttribute(attr_name="o1")
+    attempt = NumberAttribute(attr_name="ta")
+    retried_as = UnicodeAttribute(attr_name="on")
+    retries = NumberAttribute(attr_name="tr")
+    has_context = NumberAttribute(attr_name="cx")
+    start_at = NumberAttribute(attr_name="sd")
+    run_until = NumberAttribute(attr_name="xr")
+    chain_until = NumberAttribute(attr_name="xc")
+    cancel_until = NumberAttribute(attr_name="xd")
+    task_secs = NumberAttribute(attr_name="ts")
+    close_policies = NumberAttribute(attr_name="cp")
+    earlier = _map("ea")
 
 
 class RecordRow(Row):
     input = UnicodeAttribute(attr_name="i")
     search_attributes = UnicodeAttribute(attr_name="sa")
     attributes_seq = NumberAttribute(attr_name="as")
+    memo = UnicodeAttribute(attr_name="me")
+    options = UnicodeAttribute(attr_name="op")
 
 
 class ChunkRow(Row):
@@ -159,6 +173,7 @@ class ActivityRow(Row):
     result = UnicodeAttribute(attr_name="res")
     error = UnicodeAttribute(attr_name="er")
     retried = NumberAttribute(attr_name="rt")
+    has_context = NumberAttribute(attr_name="cx")
     version = NumberAttribute(attr_name="v")
 
 

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from assay_engine.core import limits
+from assay_engine.web import option_fields as of
 
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 EmptyObject = Annotated[
@@ -23,12 +24,37 @@ class Body(msgspec.Struct):
 class StartWorkflow(Body, kw_only=True):
     """A new run. Unknown namespaces and queues need not be made first."""
 
+    POSITIONS: ClassVar = (
+        *("namespace", "workflow_type", "workflow_id"),
+        *("input", "task_queue", "search_attributes"),
+    )
+
     namespace: str | None = None
     workflow_type: str
-    workflow_id: str
+    workflow_id: Annotated[
+        str | UnsetType, Meta(description="Unique in the namespace; needed, unless `id` is given")
+    ] = UNSET
     input: Json = None
     task_queue: str = limits.DEFAULT_REST_QUEUE
     search_attributes: Json = None
+    id: Annotated[str | UnsetType, Meta(description="Another name of workflow_id")] = UNSET
+    id_conflict_policy: Annotated[Any, of.ID_CONFLICT] = None
+    id_reuse_policy: Annotated[Any, of.ID_REUSE] = None
+    execution_error_when_already_started: Annotated[Any, of.EXECUTION_ERROR] = None
+    messages: Annotated[Any, of.MESSAGES] = None
+    memo: Annotated[Any, of.MEMO] = None
+    context: Annotated[Any, of.CONTEXT] = None
+    execution_timeout: Annotated[Any, of.duration("Of the whole chain of runs")] = None
+    run_timeout: Annotated[Any, of.duration("Of this run")] = None
+    task_timeout: Annotated[Any, of.duration("For how long a worker may be silent")] = None
+    retry_policy: Annotated[Any, of.RETRY_POLICY] = None
+    start_delay: Annotated[Any, of.duration("Not handed to a worker before")] = None
+    parent_close_policy: Annotated[Any, of.PARENT_CLOSE] = None
+    wait_for_cancellation: Annotated[Any, of.WAIT_FOR_CANCELLATION] = None
+    enable_eager_start: Annotated[Any, of.EAGER_START] = None
+    worker_id: Annotated[Any, of.WORKER] = None
+    lease: Annotated[Any, of.LEASE] = None
+    cron_schedule: Annotated[Any, of.CRON] = None
 
 
 class Signal(Body, kw_only=True):
@@ -36,7 +62,10 @@ class Signal(Body, kw_only=True):
 
 
 class Cancel(Body, kw_only=True):
+    POSITIONS: ClassVar = ("reason",)
+
     reason: str | None = None
+    deadline: Annotated[Any, of.duration("After it the run is closed, whatever it does")] = None
 
 
 class Terminate(Body, kw_only=True):

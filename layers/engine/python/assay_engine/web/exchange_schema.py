@@ -103,16 +103,26 @@ class ExchangeActivityTask(Part, kw_only=True):
     heartbeat_timeout_secs: float | None
     scheduled_at: Time
     details: Any
+    context: Annotated[
+        Any, Meta(description="The run's; not with eager ones, whose worker has it already")
+    ] = UNSET
 
 
 class ExchangeWorkflowTask(Part, kw_only=True):
     run: RunName
+    run_id: str
     workflow_type: str
     task_queue: str
     parent_id: str | None
+    attempt: int
+    started_at: Time
+    context: Annotated[
+        Any, Meta(description="What the run was started with; null if `after` is not 0")
+    ]
     lease: str
     lease_secs: float
     version: int
+    seen: Annotated[int, Meta(description="What the last commit had seen; 0 at first")]
     after: int
     history: list[TaskEvent]
     history_next: Any

@@ -140,13 +140,17 @@ def _responses(operation: Operation, schemas: Mapping[Any, Any]) -> dict[str, An
     }
     if status is HTTPStatus.PERMANENT_REDIRECT:
         success["headers"] = {"Location": {"schema": {"type": "string"}}}
+    also = operation.also
     refusals = {*operation.refusals, 400, 500, 503}
     if operation.body is not None:
         refusals |= {413, 415, 422} if operation.id != "cancelWorkflow" else {413}
     error = {"content": {JSON: {"schema": schemas[records.Error]}}}
-    return {str(operation.status): success} | {
-        str(code): {"description": REFUSALS[code], **error} for code in sorted(refusals)
-    }
+    others = {str(code): success | {"description": HTTPStatus(code).phrase} for code in also}
+    return (
+        {str(operation.status): success}
+        | others
+        | {str(code): {"description": REFUSALS[code], **error} for code in sorted(refusals)}
+    )
 
 
 def text() -> str:

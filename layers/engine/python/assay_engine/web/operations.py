@@ -33,6 +33,8 @@ class Operation:
     body_needed: bool = True
     example: Any = None
     status: int = 200
+    also: tuple[int, ...] = ()
+    """Other successes, with the same answer."""
     answer: Any = records.Empty
     """A type, or a tuple of alternatives."""
     media: str = "application/json"
@@ -42,6 +44,10 @@ class Operation:
 OF_RUN = (
     Query("namespace", "Whose run; without it `main` is looked at first, then the only other"),
     Query("id", "The id, where it cannot stand in the path; it wins over the one there"),
+)
+OF_INCARNATION = (
+    *OF_RUN,
+    Query("run_id", "Which of the runs that had the id one after the other; else the newest"),
 )
 OF_NAME = (Query("id", "The name, where it cannot stand in the path; it wins over the one there"),)
 OF_LIST = (Query("namespace", "Which namespace", {"type": "string", "default": "main"}),)
@@ -54,7 +60,7 @@ FILTER = (
     Query("offset", "How many to pass over", {**INTEGER, "default": 0}),
 )
 PAGE = (
-    *OF_RUN,
+    *OF_INCARNATION,
     Query("limit", "Page size, 1 to 1000", {**INTEGER, "minimum": 0, "maximum": 65535}),
     Query("cursor", "Only events behind this seq, in the direction of `order`", INTEGER),
     Query("order", "Direction of a page", {"type": "string", "enum": ["asc", "desc"]}),
@@ -67,6 +73,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         id="startWorkflow",
         tag="Workflows",
         summary="Start a run",
+        about="200 with `started: false` where `use_existing` was content with an open run.",
         body=bodies.StartWorkflow,
         example={
             "workflow_type": "Order",
@@ -75,6 +82,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
             "input": {"amount": 5},
         },
         status=201,
+        also=(200,),
         answer=records.Started,
         refusals=(409,),
     ),
@@ -91,7 +99,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         id="describeWorkflow",
         tag="Workflows",
         summary="A run's record",
-        query=OF_RUN,
+        query=OF_INCARNATION,
         answer=records.Workflow,
         refusals=(404, 409),
     ),
@@ -165,7 +173,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         id="listChildren",
         tag="Workflows",
         summary="A run's children, oldest first",
-        query=OF_RUN,
+        query=OF_INCARNATION,
         answer=list[records.Workflow],
         refusals=(409, 413),
     ),
@@ -173,7 +181,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         id="getState",
         tag="Workflows",
         summary="What the run's queries answered last",
-        query=OF_RUN,
+        query=OF_INCARNATION,
         answer=records.State,
         refusals=(404, 409, 413),
     ),
@@ -181,7 +189,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         id="getStateValue",
         tag="Workflows",
         summary="What one query answered last",
-        query=OF_RUN,
+        query=OF_INCARNATION,
         answer=records.StateValue,
         refusals=(404, 409, 413),
     ),
@@ -189,7 +197,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         id="listActivities",
         tag="Activities",
         summary="A run's activities, those run eagerly too",
-        query=OF_RUN,
+        query=OF_INCARNATION,
         answer=list[records.Activity],
         refusals=(404, 409, 413),
     ),

@@ -36,10 +36,18 @@ class Started(Record, kw_only=True):
     workflow_id: str
     run_id: str
     status: Status
+    started: Annotated[
+        bool | UnsetType,
+        Meta(description="False: an open run was there; only in answers to extended starts"),
+    ] = UNSET
+    workflow_task: Annotated[
+        dict[str, Any] | UnsetType,
+        Meta(description="The first task, as exchange hands it out, for who asked for it"),
+    ] = UNSET
 
 
 class Workflow(Record, kw_only=True):
-    """A run. `input`, `result` and `search_attributes` are JSON text."""
+    """A run. `input`, `result`, `search_attributes` and `memo` are JSON text."""
 
     id: str
     namespace: str
@@ -62,6 +70,9 @@ class Workflow(Record, kw_only=True):
     problem: Annotated[
         str | None, Meta(description="Why the run does not go on, where the engine knows")
     ]
+    memo: JsonText | None
+    attempt: Annotated[int, Meta(description="Of a run that is tried again when it fails")]
+    retried_as: Annotated[str | None, Meta(description="The `run_id` of the next attempt")]
     truncated: Truncated | UnsetType = UNSET
 
 

@@ -3,6 +3,7 @@ event, not what any call means."""
 
 import base64
 import re
+from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -75,6 +76,11 @@ class Request:
         if namespace is not None:
             ids.check_name(namespace, "namespace")
         return RunRef(run_id=self.text_id(in_path, "workflow id"), namespace=namespace)
+
+    def incarnation(self, in_path: str) -> RunRef:
+        """The run a reading call means: the newest with its id, or the one named by `?run_id=`."""
+        given = self.query("run_id")
+        return replace(self.run(in_path), incarnation=given)
 
     def body(self, kind: type[T]) -> T:
         """The body, which has to be there."""

@@ -3,9 +3,10 @@
 from typing import TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from assay_engine.app import views
-from assay_engine.core import ids, limits, values
+from assay_engine.core import limits, values
 from assay_engine.core.activity import ActivityStatus
 from assay_engine.core.run import Status
 from assay_engine.core.worker import Namespace, Worker
@@ -14,7 +15,7 @@ from assay_engine.web import records
 R = TypeVar("R", records.Workflow, records.Event, records.Activity)
 
 _LONG_FIELDS = {
-    records.Workflow: ("input", "result", "error", "search_attributes"),
+    records.Workflow: ("input", "result", "error", "search_attributes", "memo"),
     records.Event: ("payload",),
     records.Activity: ("input", "result", "error"),
 }
@@ -32,9 +33,14 @@ def _is_long(text: str | None) -> bool:
     return text is not None and len(text.encode()) > limits.LIST_VALUE_BYTES
 
 
-def started(view: views.Started) -> records.Started:
+def started(view: views.Started, *, extended: bool = False) -> records.Started:
+    """`extended`: the caller knows the fields that the original does not have."""
     return records.Started(
-        workflow_id=view.workflow_id, run_id=view.run_id, status=Status(view.status)
+        workflow_id=view.workflow_id,
+        run_id=view.run_id,
+        status=Status(view.status),
+        started=view.started if extended else UNSET,
+        workflow_task=UNSET if view.workflow_task is None else dict(view.workflow_task),
     )
 
 
@@ -43,7 +49,7 @@ def workflow(view: views.RunView, now: float) -> records.Workflow:
     return records.Workflow(
         id=head.id,
         namespace=head.namespace,
-        run_id=ids.run_id_text(head.id, head.created_at),
+        run_id=head.incarnation_id,
         workflow_type=head.type,
         task_queue=head.queue,
         status=head.status,
@@ -60,6 +66,9 @@ def workflow(view: views.RunView, now: float) -> records.Workflow:
         completed_at=head.completed_at,
         continued_to=head.continued_to,
         problem=head.problem,
+        memo=view.memo,
+        attempt=head.attempt or 1,
+        retried_as=view.retried_as,
     )
 
 

@@ -20,7 +20,7 @@ PAGED_FORM = "read it in pages, with `?limit=` and `?cursor=`"
 
 @router.get("/workflows/<workflow_id>/events")
 def events(request: Request, workflow_id: str) -> Answer:
-    ref, page = request.run(workflow_id), _page(request)
+    ref, page = request.incarnation(workflow_id), _page(request)
     found = queries.events(request.engine, ref, page)
     listed = [wire.event(view, ref.run_id) for view in found]
     if page is not None and not answers.fits(answers.encode(listed)):
@@ -30,14 +30,14 @@ def events(request: Request, workflow_id: str) -> Answer:
 
 @router.get("/workflows/<workflow_id>/children")
 def children(request: Request, workflow_id: str) -> Answer:
-    found = queries.children(request.engine, request.run(workflow_id))
+    found = queries.children(request.engine, request.incarnation(workflow_id))
     now = request.engine.now()
     return answers.ok([wire.shortened(wire.workflow(view, now)) for view in found])
 
 
 @router.get("/workflows/<workflow_id>/state")
 def state(request: Request, workflow_id: str) -> Answer:
-    view = queries.state(request.engine, request.run(workflow_id))
+    view = queries.state(request.engine, request.incarnation(workflow_id))
     return answers.ok(
         records.State(state=view.state, event_seq=view.event_seq, created_at=view.created_at),
         hint="ask for one query, with `/state/{name}`",
@@ -46,7 +46,7 @@ def state(request: Request, workflow_id: str) -> Answer:
 
 @router.get("/workflows/<workflow_id>/state/<name>")
 def state_value(request: Request, workflow_id: str, name: str) -> Answer:
-    ref = request.run(workflow_id)
+    ref = request.incarnation(workflow_id)
     view = queries.state(request.engine, ref)
     found: Any = view.state  # an object, unless the worker sent something else
     if not isinstance(found, dict) or name not in found:
@@ -58,7 +58,7 @@ def state_value(request: Request, workflow_id: str, name: str) -> Answer:
 
 @router.get("/workflows/<workflow_id>/activities")
 def activities(request: Request, workflow_id: str) -> Answer:
-    found = queries.activities(request.engine, request.run(workflow_id))
+    found = queries.activities(request.engine, request.incarnation(workflow_id))
     return answers.ok([wire.shortened(wire.activity(view)) for view in found])
 
 

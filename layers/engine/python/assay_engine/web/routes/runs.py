@@ -1,10 +1,10 @@
 """Starting a run, finding it, and everything a client does to it."""
 
 from assay_engine.app import queries, retrying, runs
-from assay_engine.core import limits
+from assay_engine.core import durations
 from assay_engine.core.errors import AssayError, InvalidError
 from assay_engine.core.run import Status
-from assay_engine.web import answers, bodies, json_body, records, wire
+from assay_engine.web import answers, bodies, json_body, records, starting, wire
 from assay_engine.web.answers import Answer
 from assay_engine.web.api import new_router
 from assay_engine.web.request import Request
@@ -15,19 +15,9 @@ router = new_router()
 @router.post("/workflows")
 def start(request: Request) -> Answer:
     body = request.body(bodies.StartWorkflow)
-    namespace = limits.DEFAULT_NAMESPACE if body.namespace is None else body.namespace
-    started = runs.start(
-        request.engine,
-        runs.StartRun(
-            run_id=body.workflow_id,
-            type=body.workflow_type,
-            namespace=namespace,
-            queue=body.task_queue,
-            input=body.input,
-            search_attributes=body.search_attributes,
-        ),
-    )
-    return answers.created(wire.started(started))
+    found = runs.start(request.engine, starting.request(body))
+    answer = wire.started(found, extended=starting.extended(body))
+    return answers.created(answer) if found.started else answers.ok(answer)
 
 
 @router.get("/workflows")
@@ -40,7 +30,7 @@ def list_runs(request: Request) -> Answer:
 
 @router.get("/workflows/<workflow_id>")
 def describe(request: Request, workflow_id: str) -> Answer:
-    view = queries.describe(request.engine, request.run(workflow_id))
+    view = queries.describe(request.engine, request.incarnation(workflow_id))
     record = wire.workflow(view, request.engine.now())
     return answers.ok(record if answers.fits(answers.encode(record)) else wire.shortened(record))
 
@@ -57,7 +47,8 @@ def signal(request: Request, workflow_id: str, name: str) -> Answer:
 @router.post("/workflows/<workflow_id>/cancel")
 def cancel(request: Request, workflow_id: str) -> Answer:
     body = request.tolerated_body(bodies.Cancel)
-    runs.cancel(request.engine, request.run(workflow_id), body.reason)
+    deadline = None if body.deadline is None else durations.parse(body.deadline, "deadline")
+    runs.cancel(request.engine, request.run(workflow_id), body.reason, deadline)
     return answers.empty()
 
 
