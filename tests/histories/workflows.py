@@ -115,7 +115,8 @@ async def desk(ctx: workflow.Context, input: Any) -> Any:
 
     async def work() -> None:
         async for job in jobs:
-            done.append(await ctx.execute_activity("cook", job))
+            dish = await ctx.execute_activity("cook", job)
+            done.append(dish)
 
     workers = [asyncio.create_task(work()) for _ in range(2)]
     while True:

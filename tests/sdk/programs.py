@@ -45,7 +45,7 @@ NODES = st.recursive(st.sampled_from(LEAVES), _grown, max_leaves=12)
 PROGRAMS = st.lists(NODES, min_size=1, max_size=5)
 
 
-class Boom(Exception):
+class BoomError(Exception):
     """What a program raises."""
 
 
@@ -56,6 +56,7 @@ class Player:
 
     def __init__(self, program: list[Node], chance: Iterator[int]) -> None:
         self.log: list[Any] = []
+        self.mishaps: list[Exception] = []
         self._program = program
         self._chance = chance  # never says the same thing twice: what is seen again was recorded
         self._tasks: list[asyncio.Task[Any]] = []
@@ -88,6 +89,9 @@ class Player:
         self.note(path, "begins")
         try:
             got = await getattr(self, f"_{kind}")(path, *parts)
+        except (AttributeError, TypeError, NameError, AssertionError) as error:
+            self.mishaps.append(error)  # of the player, or of asyncio on our loop
+            raise
         except BaseException as error:
             self.note(path, told(error))
             raise
@@ -176,7 +180,7 @@ class Player:
         return [self.ctx.random.random(), str(self.ctx.uuid4())]
 
     async def _fail(self, path: str) -> Any:
-        raise Boom(path)
+        raise BoomError(path)
 
     async def _end(self, path: str) -> Any:
         self.ctx.continue_as_new(path)
@@ -215,7 +219,7 @@ class Player:
     async def _generator(self, path: str) -> Any:
         async for number in self._numbers(path):
             if number == 1:
-                return number
+                break
 
     async def _numbers(self, path: str) -> AsyncIterator[int]:
         try:

@@ -12,12 +12,13 @@ from typing import Any
 
 from assay import workflow
 from assay._history import OWN, Command, Event
+from assay._info import RunInfo
 from assay._replay import Machine
 
 from .programs import Node, Player
 from .programs_world import World
 
-INFO = workflow.RunInfo(
+INFO = RunInfo(
     workflow_id="w", workflow_type="Program", namespace="main", task_queue="q", parent_id=None
 )
 Move = tuple[str, int]
@@ -64,6 +65,7 @@ class Worker:
 
     def agree(self, machine: Watched, up_to: int) -> None:
         """Compare what an instance did with what others did."""
+        assert machine.player.mishaps == []
         for seq, activation in machine.activations.items():
             if seq <= up_to:
                 expected = self.truth.setdefault(seq, activation)

@@ -58,9 +58,9 @@ class World:
 
     def land_end(self) -> bool:
         """Let the first thing end that is open, or else ask the run to; False: all was done."""
-        if not self._ends() and self._cancelled_at:
+        if not self.ends() and self._cancelled_at:
             return False
-        self.take([*self._ends(), ("WorkflowCancelRequested", None)][0])
+        self.take([*self.ends(), ("WorkflowCancelRequested", None)][0])
         return True
 
     def possible(self) -> list[Inbound]:
@@ -70,14 +70,15 @@ class World:
         asked = {**said, "request_id": f"r-{number}", "from": None}
         sent = {**said, "request_id": f"r-{number}", "from": {"workflow_id": "sender"}}
         return [
-            *self._ends(),
+            *self.ends(),
             *(("SignalReceived", {"signal": name, **said}) for name in "ab"),
             ("SignalReceived", {"signal": "ask", **(asked if number % 2 else sent)}),
             ("WorkflowCancelRequested", {"reason": "enough"}),
             ("WorkflowExited", {"call_seq": 1, "workflow_id": "other", "status": "COMPLETED"}),
         ]
 
-    def _ends(self) -> list[Inbound]:
+    def ends(self) -> list[Inbound]:
+        """How that which is open may end."""
         ends = [self.activity_end(seq, well=seq % 3 > 0) for seq in self._activities]
         ends += [("TimerFired", {"timer_seq": seq}) for seq in self._timers]
         for child in sorted(self._children):
@@ -105,7 +106,9 @@ class World:
         task = ActivityTask(
             run=RunRef("main", "w", "i"), seq=seq, attempt=1, name=named["name"], lease_secs=30.0
         )
-        ended = Outcome(result={"of": seq}) if well else Outcome(failure=Failure(message=f"no {seq}"))
+        ended = (
+            Outcome(result={"of": seq}) if well else Outcome(failure=Failure(message=f"no {seq}"))
+        )
         at = round(self._clock - 2 + choice, 6)  # the worker's clock may be off
         event = ended.event(len(self.history) + 1, task, at)
         return self.activity_end(seq, well=well), event
@@ -153,25 +156,32 @@ class World:
                 return
             kind, names = EVENTS[command["type"]]
             self.append(kind, {theirs: command[ours] for ours, theirs in names.items()})
-            self._take_effect(command, too_late)
+            self._take_effect(command)
+            if too_late:
+                self._undo(command)
 
-    def _take_effect(self, command: Command, too_late: bool) -> None:
+    def _undo(self, command: Command) -> None:
+        """What a batch starts that has not seen the cancel request ends before it begins."""
+        match command:
+            case {"type": "ScheduleActivity", "seq": seq}:
+                self.take(self.activity_end(seq, well=False))
+            case {"type": "ScheduleTimer", "seq": seq}:
+                del self._timers[seq]
+            case {"type": "StartChildWorkflow", "workflow_id": child}:
+                ended = {"child_workflow_id": child, "error": "cancelled before it was started"}
+                self.take(("ChildWorkflowFailed", ended))
+
+    def _take_effect(self, command: Command) -> None:
         match command:
             case {"type": "ScheduleActivity", "seq": seq}:
                 assert seq not in self._activities
                 self._activities[seq] = command
-                if too_late:
-                    self.take(self.activity_end(seq, well=False))
             case {"type": "ScheduleTimer", "seq": seq, "duration_secs": secs}:
-                if not too_late:
-                    self._timers[seq] = self._clock + secs
+                self._timers[seq] = self._clock + secs
             case {"type": "CancelTimer", "seq": seq}:
                 self._timers.pop(seq, None)
             case {"type": "StartChildWorkflow", "workflow_id": child}:
                 assert child not in self._children  # it would leave no event
                 self._children.add(child)
-                if too_late:
-                    cancelled = {"child_workflow_id": child, "error": "cancelled before"}
-                    self.take(("ChildWorkflowFailed", cancelled))
             case {"type": "CallWorkflow", "seq": seq, "workflow_id": called}:
                 self._calls[seq] = called

@@ -48,16 +48,8 @@ def kinds(run: testing.Run[Any]) -> list[str]:
     return [event.event_type for event in run.history]
 
 
-def run_code(code: Any, input: Any = None, **options: Any) -> testing.Run[Any]:
-    """Run a workflow in an environment of its own, until it waits for something from outside."""
-    registry = workflow.Registry()
-    registry.define("T")(code)
-    with testing.Environment(registry=registry, **options) as env:
-        return env.start("T", input, id="t")
-
-
 def test_a_run_from_its_start_to_its_end(env: testing.Environment) -> None:
-    env.activity("charge", lambda ctx, input: f"{input} paid")
+    env.activity("charge", lambda ctx, total: f"{total} paid")
     run = env.start(order, {"total": 5}, id="o-1")
     open_state = run.state("pipeline_state")
     run.signal("approve", {"by": "ada"})
@@ -108,7 +100,7 @@ def test_a_called_off_time_out_does_not_move_the_clock(env: testing.Environment)
     assert env.now == datetime(2025, 1, 1, tzinfo=UTC)
 
 
-def test_timers_fire_in_the_order_in_which_they_are_due() -> None:
+def test_timers_fire_in_the_order_in_which_they_are_due(env: testing.Environment) -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         woken: list[int] = []
 
@@ -119,22 +111,18 @@ def test_timers_fire_in_the_order_in_which_they_are_due() -> None:
         await asyncio.gather(*(nap(secs) for secs in (30, 10, 20)))
         return woken
 
-    registry = workflow.Registry()
-    registry.define("T")(code)
-    with testing.Environment(registry=registry) as env:
-        assert env.start("T").result() == [10, 20, 30]
+    env.workflow("T", code)
+    assert env.start("T").result() == [10, 20, 30]
 
 
-def test_a_run_that_nobody_signals_says_where_it_waits() -> None:
+def test_a_run_that_nobody_signals_says_where_it_waits(env: testing.Environment) -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         await ctx.wait_for_signal("approve")
 
-    registry = workflow.Registry()
-    registry.define("T")(code)
-    with testing.Environment(registry=registry) as env:
-        run = env.start("T", id="t")
-        with pytest.raises(testing.NeverEndsError) as raised:
-            run.result()
+    env.workflow("T", code)
+    run = env.start("T", id="t")
+    with pytest.raises(testing.NeverEndsError) as raised:
+        run.result()
 
     told = str(raised.value)
     assert told.startswith("run t never ends, nothing more will happen by itself\n")
@@ -142,19 +130,18 @@ def test_a_run_that_nobody_signals_says_where_it_waits() -> None:
     assert 'in code: await ctx.wait_for_signal("approve")' in told
 
 
-def test_a_run_that_goes_on_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_goes_on_for_ever_is_stopped(
+    env: testing.Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         while True:
             await ctx.sleep("1d")
 
     monkeypatch.setattr("assay._testing.driving._MOST_STEPS", 50)
-    registry = workflow.Registry()
-    registry.define("T")(code)
-    with testing.Environment(registry=registry) as env:
-        with pytest.raises(
-            testing.NeverEndsError, match=r'(?s)50 steps later.*await ctx.sleep\("1d"\)'
-        ):
-            env.start("T").result()
+    env.workflow("T", code)
+    with pytest.raises(testing.NeverEndsError, match=r"50 steps later") as raised:
+        env.start("T").result()
+    assert 'in code: await ctx.sleep("1d")' in str(raised.value)
 
 
 def test_async_activities_and_a_test_with_a_loop() -> None:
@@ -209,7 +196,7 @@ def test_an_activity_may_signal_a_run_but_not_wait_for_one(env: testing.Environm
     assert "SignalReceived" in kinds(other)
 
 
-def test_failures_are_what_they_are_live() -> None:
+def test_failures_are_what_they_are_live(env: testing.Environment) -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         try:
             await ctx.execute_activity("charge")
@@ -219,11 +206,9 @@ def test_failures_are_what_they_are_live() -> None:
     def refuse() -> None:
         raise ApplicationError("no money", kind="DECLINED", retryable=False, details={"left": 0})
 
-    registry = workflow.Registry()
-    registry.define("T")(code)
-    with testing.Environment(registry=registry) as env:
-        env.activity("charge", refuse)
-        run = env.start("T")
+    env.workflow("T", code)
+    env.activity("charge", refuse)
+    run = env.start("T")
 
     assert run.result() == ["DECLINED", "no money", {"left": 0}, False, 1]
 
@@ -233,7 +218,7 @@ def test_failures_are_what_they_are_live() -> None:
     [(ValueError("x"), [1, 2, 3, 4], 3.0 + 6.0 + 12.0), (NonRetryableError("x"), [1], 0.0)],
 )
 def test_an_activity_is_retried_in_skipped_time(
-    error: Exception, attempts: list[int], secs: float
+    env: testing.Environment, error: Exception, attempts: list[int], secs: float
 ) -> None:
     made: list[int] = []
 
@@ -244,36 +229,36 @@ def test_an_activity_is_retried_in_skipped_time(
         made.append(ctx.attempt)
         raise error
 
-    registry = workflow.Registry()
-    registry.define("T")(code)
-    with testing.Environment(registry=registry) as env:
-        env.activity("charge", fail)
-        run = env.start("T")
-        with pytest.raises(RunFailedError, match=r"activity charge failed: .*x"):
-            run.result()
-        passed = (env.now - datetime(2025, 1, 1, tzinfo=UTC)).total_seconds()
+    env.workflow("T", code)
+    env.activity("charge", fail)
+    run = env.start("T")
+    with pytest.raises(RunFailedError, match=r"activity charge failed: .*x"):
+        run.result()
+    passed = (env.now - datetime(2025, 1, 1, tzinfo=UTC)).total_seconds()
 
     assert made == attempts
     assert passed == secs
 
 
-def test_an_attempt_that_takes_too_long_times_out_and_is_tried_again() -> None:
+def test_an_attempt_that_takes_too_long_times_out_and_is_tried_again(
+    env: testing.Environment,
+) -> None:
     begun: list[float] = []
 
     async def code(ctx: workflow.Context, input: Any) -> Any:
         await ctx.execute_activity("slow", max_attempts=2, start_to_close_secs="10m")
 
-    registry = workflow.Registry()
-    registry.define("T")(code)
-    with testing.Environment(registry=registry) as env:
-        env.activity("slow", lambda: begun.append(env.now.timestamp()), takes="11m")
-        with pytest.raises(RunFailedError, match="start-to-close time-out after 600 s"):
-            env.start("T").result()
+    env.workflow("T", code)
+    env.activity("slow", lambda: begun.append(env.now.timestamp()), takes="11m")
+    with pytest.raises(RunFailedError, match="start-to-close time-out after 600 s"):
+        env.start("T").result()
 
     assert [moment - begun[0] for moment in begun] == [0.0, 600.0]
 
 
-def test_a_worker_that_dies_is_noticed_by_its_silence_and_the_details_go_on() -> None:
+def test_a_worker_that_dies_is_noticed_by_its_silence_and_the_details_go_on(
+    env: testing.Environment,
+) -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         return await ctx.execute_activity("import", heartbeat_timeout_secs=12)
 
@@ -283,11 +268,9 @@ def test_a_worker_that_dies_is_noticed_by_its_silence_and_the_details_go_on() ->
             raise testing.WorkerDiedError
         return [ctx.details, env.now.timestamp() - 1735689600]
 
-    registry = workflow.Registry()
-    registry.define("T")(code)
-    with testing.Environment(registry=registry) as env:
-        env.activity("import", import_rows)
-        assert env.start("T").result() == [{"row": 7}, 12.0]
+    env.workflow("T", code)
+    env.activity("import", import_rows)
+    assert env.start("T").result() == [{"row": 7}, 12.0]
 
 
 def test_what_has_no_code_is_said_with_what_to_do(env: testing.Environment) -> None:
@@ -306,12 +289,13 @@ def test_what_has_no_code_is_said_with_what_to_do(env: testing.Environment) -> N
         env.start("Nobody")
 
 
-def test_what_a_workflow_must_not_do_reaches_the_test() -> None:
+def test_what_a_workflow_must_not_do_reaches_the_test(env: testing.Environment) -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         return datetime.now(UTC).isoformat()  # noqa: TID251
 
+    env.workflow("T", code)
     with pytest.raises(ForbiddenCallError, match=r"use ctx.now\(\)"):
-        run_code(code)
+        env.start("T")
 
 
 def test_a_failed_and_a_cancelled_run_raise_as_live(env: testing.Environment) -> None:

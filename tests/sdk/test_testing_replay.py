@@ -66,9 +66,12 @@ def test_a_result_that_comes_out_differently_is_found_out_too() -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         return next(calls)
 
-    with testing.Environment(registry=changed(code)) as env:
-        with pytest.raises(NonDeterminismError, match=r"expected: CompleteWorkflow\(result=1\)"):
-            env.start("Order")
+    expected = r"expected: CompleteWorkflow\(result=1\)"
+    with (
+        testing.Environment(registry=changed(code)) as env,
+        pytest.raises(NonDeterminismError, match=expected),
+    ):
+        env.start("Order")
 
 
 def test_a_run_that_is_open_is_replayed_when_the_environment_is_left() -> None:
@@ -77,9 +80,11 @@ def test_a_run_that_is_open_is_replayed_when_the_environment_is_left() -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         await ctx.wait_for_signal(f"signal-{next(calls)}")
 
-    with pytest.raises(NonDeterminismError, match="signal-2"):
-        with testing.Environment(registry=changed(code)) as env:
-            env.start("Order")
+    with (
+        pytest.raises(NonDeterminismError, match="signal-2"),
+        testing.Environment(registry=changed(code)) as env,
+    ):
+        env.start("Order")
 
 
 def test_replaying_each_step_finds_out_sooner() -> None:
@@ -89,9 +94,12 @@ def test_replaying_each_step_finds_out_sooner() -> None:
         await ctx.sleep(next(calls))
         await ctx.wait_for_signal("never")
 
-    with testing.Environment(registry=changed(code), replay_each_step=True) as env:
-        with pytest.raises(NonDeterminismError, match=r"duration_secs=1.0(?s:.*)duration_secs=2.0"):
-            env.start("Order")
+    differing = r"duration_secs=1.0(?s:.*)duration_secs=2.0"
+    with (
+        testing.Environment(registry=changed(code), replay_each_step=True) as env,
+        pytest.raises(NonDeterminismError, match=differing),
+    ):
+        env.start("Order")
 
 
 def test_an_error_of_the_test_is_not_hidden_by_a_replay() -> None:
@@ -100,10 +108,13 @@ def test_an_error_of_the_test_is_not_hidden_by_a_replay() -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         await ctx.wait_for_signal(f"signal-{next(calls)}")
 
-    with pytest.raises(ZeroDivisionError):
+    def test() -> None:
         with testing.Environment(registry=changed(code)) as env:
             env.start("Order")
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        test()
 
 
 # -- replaying recorded runs -----------------------------------------------------------------------
@@ -234,8 +245,19 @@ def test_a_run_that_was_terminated_is_replayed_as_far_as_it_came() -> None:
     assert testing.replay(history, CODE) == ["o-1"]
     with pytest.raises(NonDeterminismError, match="charge_card"):
         testing.replay(history, changed(renamed))
+    history["terminated"] = False
     with pytest.raises(NonDeterminismError, match=r"put `terminated: true` beside it"):
-        testing.replay({**history, "terminated": False}, CODE)
+        testing.replay(history, CODE)
+
+
+def test_a_run_that_was_cancelled_before_it_began_fits_any_code() -> None:
+    with testing.Environment(registry=CODE) as env:
+        run = env.start("Order", id="o-1", start_delay=60)
+        run.cancel()
+        history = run.export()
+    history["terminated"] = False
+
+    assert testing.replay(history, CODE) == ["o-1"]
 
 
 # -- runs of an engine -----------------------------------------------------------------------------
@@ -278,12 +300,9 @@ class Engine:
 
     def describe(self, workflow_id: str) -> Workflow:
         record, _ = answers()
-        unknown = dict.fromkeys(
-            ("input", "result", "error", "claimed_by", "search_attributes", "archived_at")
-            + ("archive_uri", "completed_at")
-        )
+        rest: dict[str, Any] = dict.fromkeys(Workflow.__slots__[:17])
         times = {"created_at": 1.0, "updated_at": 1.0}
-        return Workflow(**record, **unknown, **times, status=Status.COMPLETED)  # type: ignore[arg-type]
+        return Workflow(**{**rest, **record, **times, "status": Status.COMPLETED})
 
     def get_events(self, workflow_id: str) -> list[HistoryEvent]:
         _, events = answers()

@@ -1,8 +1,7 @@
-"""Runs of the test environment among themselves: children, calls, chains, and how they end."""
+"""Runs of the test environment among themselves: children, continuations, further attempts."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -13,12 +12,7 @@ from assay import testing, workflow
 from assay.client import RetryPolicy
 from assay.errors import (
     ApplicationError,
-    CallError,
     ChildWorkflowError,
-    RequestRejectedError,
-    ResultTimeoutError,
-    RunCancelledError,
-    RunEndedError,
     RunFailedError,
 )
 
@@ -128,7 +122,7 @@ def test_what_becomes_of_a_child_when_its_parent_ends(
 ) -> None:
     async def parent(ctx: workflow.Context) -> Any:
         options = {} if policy is None else {"parent_close_policy": policy}
-        ctx.spawn_child_workflow("Child", workflow_id="c", **options)  # type: ignore[arg-type]
+        ctx.spawn_child_workflow("Child", workflow_id="c", **options)
         await ctx.wait_for_signal("end")
 
     env.workflow("Parent", parent)
@@ -164,9 +158,9 @@ def test_a_continuation_is_followed_and_inherits(env: testing.Environment) -> No
     async def counter(ctx: workflow.Context, count: int) -> Any:
         await ctx.attrs(search={f"at-{count}": True}, memo={"count": count})
         await ctx.sleep(1)
-        if count == 3:
-            return [count, ctx.workflow_id]
-        ctx.continue_as_new(count + 1)
+        if count < 3:
+            ctx.continue_as_new(count + 1)
+        return [count, ctx.workflow_id]
 
     env.workflow("Counter", counter)
     run = env.start("Counter", 1, id="c", memo={"owner": "ada"})
@@ -247,6 +241,15 @@ def test_a_kind_that_is_listed_is_not_tried_again(env: testing.Environment) -> N
             "timed out: execution_timeout of 90 s",
             2,
         ),
+        (
+            {
+                "execution_timeout": 65,
+                "run_timeout": 60,
+                "retry_policy": RetryPolicy(initial_interval=10),
+            },
+            "timed out: run_timeout of 60 s",
+            1,
+        ),
     ],
 )
 def test_a_run_whose_time_is_over(
@@ -277,211 +280,3 @@ def test_a_run_with_a_start_delay_begins_later_and_finds_its_signals(
     assert kinds(off) == ["WorkflowStarted", "WorkflowCancelRequested", "WorkflowCancelled"]
     assert run.result()[0] == "early"
     assert passed(env) == 3600.0
-
-
-# -- cancelling ------------------------------------------------------------------------------------
-
-
-def test_cancelling_stops_timers_and_those_still_wanted_begin_again(
-    env: testing.Environment,
-) -> None:
-    async def tidy(ctx: workflow.Context) -> Any:
-        heartbeat = asyncio.create_task(asyncio.sleep(100))
-        try:
-            await ctx.sleep(1000)
-        except asyncio.CancelledError:
-            await heartbeat
-            await ctx.execute_activity("clean_up")
-            raise
-
-    env.workflow("Tidy", tidy)
-    env.activity("clean_up", lambda: None)
-    run = env.start("Tidy", id="t")
-    env.advance(40)
-    run.cancel()
-
-    with pytest.raises(RunCancelledError):
-        run.result()
-    assert passed(env) == 100.0
-    assert [
-        (event.event_type, event.payload["timer_seq"], event.payload.get("duration_secs"))
-        for event in run.history
-        if event.event_type.startswith("Timer")
-    ] == [
-        ("TimerScheduled", 1, 1000.0),
-        ("TimerScheduled", 2, 100.0),
-        ("TimerScheduled", 3, 60.0),
-        ("TimerFired", 3, None),
-    ]
-
-
-def test_a_clean_up_that_takes_too_long_is_cut_short_at_the_deadline(
-    env: testing.Environment,
-) -> None:
-    async def stubborn(ctx: workflow.Context) -> Any:
-        try:
-            await ctx.wait_for_signal("never")
-        except asyncio.CancelledError:
-            await ctx.sleep("1h")
-            raise
-
-    env.workflow("Stubborn", stubborn)
-    run = env.start("Stubborn")
-    run.cancel("now", deadline="5m")
-    cleaning_up = run.status
-
-    with pytest.raises(RunCancelledError):
-        run.result()
-    assert cleaning_up == "RUNNING"
-    assert passed(env) == 300.0
-
-
-def test_an_activity_between_two_attempts_is_dropped_when_its_run_is_cancelled(
-    env: testing.Environment,
-) -> None:
-    made: list[int] = []
-
-    async def code(ctx: workflow.Context) -> Any:
-        await ctx.execute_activity("flaky", initial_interval_secs=60)
-
-    def flaky() -> None:
-        made.append(1)
-        raise ValueError
-
-    env.workflow("T", code)
-    env.activity("flaky", flaky)
-    run = env.start("T")
-    run.cancel()
-    env.advance("1h")
-
-    assert run.status == "CANCELLED"
-    assert made == [1]
-
-
-def test_what_a_run_leaves_behind_is_still_done(env: testing.Environment) -> None:
-    done: list[Any] = []
-
-    async def hasty(ctx: workflow.Context) -> str:
-        asyncio.create_task(ctx.execute_activity("audit", 5))  # noqa: RUF006
-        await asyncio.sleep(0)
-        return "done"
-
-    env.workflow("Hasty", hasty)
-    env.activity("audit", done.append)
-
-    assert env.start("Hasty").result() == "done"
-    env.advance(1)
-    assert done == [5]
-
-
-# -- calls -----------------------------------------------------------------------------------------
-
-
-def test_a_run_signals_cancels_and_terminates_others(env: testing.Environment) -> None:
-    async def caller(ctx: workflow.Context) -> Any:
-        await ctx.signal("a", "go", 1)
-        await ctx.cancel_workflow("b", "enough")
-        await ctx.terminate_workflow("c", "at once")
-        errors = []
-        for target in ("b", "nobody"):
-            try:
-                await ctx.signal(target, "go")
-            except CallError as error:
-                errors.append(error.kind)
-        return errors
-
-    async def waiter(ctx: workflow.Context) -> Any:
-        message = await ctx.messages("go").receive()
-        return [message.payload, message.sender]
-
-    env.workflow("Caller", caller)
-    env.workflow("Waiter", waiter)
-    a, b, c = (env.start("Waiter", id=name) for name in "abc")
-    run = env.start("Caller", id="caller")
-
-    assert run.result() == ["CLOSED", "NOT_FOUND"]
-    assert a.result() == [1, "caller"]
-    assert [b.status, c.status] == ["CANCELLED", "FAILED"]
-    assert c.history[-1].payload == {"error": "at once"}
-    assert run.history[1].payload == {
-        "call_seq": 1,
-        "call": "signal",
-        "workflow_id": "a",
-        "name": "go",
-        "payload": 1,
-    }
-
-
-async def teller(ctx: workflow.Context) -> Any:
-    async for message in ctx.messages("ask"):
-        if message.payload == "end":
-            return None
-        if message.payload == "later":
-            await ctx.sleep("1h")
-        if message.payload == "bad":
-            message.reject("not that", kind="BAD")
-        else:
-            message.reply(f"{message.payload}!")
-
-
-def test_a_test_and_a_run_can_ask_a_run(env: testing.Environment) -> None:
-    async def asker(ctx: workflow.Context, question: str) -> Any:
-        return await ctx.request("t", "ask", question)
-
-    env.workflow("Teller", teller)
-    env.workflow("Asker", asker)
-    run = env.start("Teller", id="t")
-
-    assert run.request("ask", "hello") == "hello!"
-    assert env.start("Asker", "run").result() == "run!"
-    with pytest.raises(RequestRejectedError, match="not that"):
-        run.request("ask", "bad")
-    with pytest.raises(RunFailedError, match="t rejects the request: not that"):
-        env.start("Asker", "bad").result()
-    with pytest.raises(ResultTimeoutError):
-        run.request("ask", "later", timeout="10m")
-    assert passed(env) == 600.0
-    assert run.request("ask", "later") == "later!"
-    with pytest.raises(testing.NeverEndsError, match="never replies to unheard"):
-        run.request("unheard")
-    with pytest.raises(RunEndedError):
-        run.request("ask", "end")
-
-
-def test_a_monitor_and_a_link_are_told_of_an_end(env: testing.Environment) -> None:
-    async def watcher(ctx: workflow.Context) -> Any:
-        await ctx.monitor("a")
-        await ctx.unmonitor("a")
-        await ctx.monitor("b")
-        ctx.trap_links = True
-        await ctx.link("c")
-        exits = [await ctx.exits.receive() for _ in range(2)]
-        return [[each.workflow_id, each.status, each.result, each.linked] for each in exits]
-
-    env.workflow("Sleeper", sleeper)
-    env.workflow("Watcher", watcher)
-    for name, secs in (("a", 1), ("b", 2)):
-        env.start("Sleeper", secs, id=name)
-    c = env.start("Sleeper", id="c")
-    run = env.start("Watcher")
-    env.advance(5)
-    c.terminate("gone")
-
-    assert run.result() == [["b", "COMPLETED", 2, False], ["c", "FAILED", None, True]]
-
-
-def test_a_link_takes_the_other_run_with_it(env: testing.Environment) -> None:
-    async def linked(ctx: workflow.Context) -> Any:
-        await ctx.link("other")
-        await ctx.sleep("1d")
-
-    env.workflow("Sleeper", sleeper)
-    env.workflow("Linked", linked)
-    other = env.start("Sleeper", "2d", id="other")
-    run = env.start("Linked", id="linked")
-    run.terminate("gone")
-
-    with pytest.raises(RunFailedError, match="linked run linked is down: gone"):
-        other.result()
-    exited = [event.payload for event in other.history if event.event_type == "WorkflowExited"]
-    assert [(each["call_seq"], each["link"]) for each in exited] == [(None, True)]

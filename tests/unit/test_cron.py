@@ -1,7 +1,9 @@
 """The next fire on an ordinary day, of rare dates, and of dates that never come."""
 
 import math
+import sys
 from datetime import datetime
+from types import FrameType
 
 import pytest
 
@@ -83,6 +85,9 @@ def test_time_begins_with_1970_and_ends_with_2100_of_the_zone() -> None:
     assert daily.next_after(last - 1, UTC) == last
     assert daily.next_after(last, UTC) is None
     assert daily.next_after(last - 14 * 3600, east) is None
+    assert cron.parse("0 0 23 * * *").next_after(last + 86_400, cron.zone("Etc/GMT+12")) == (
+        last + 35 * 3600
+    )
     for late in (_at("2101-06-01T00:00:00Z"), 1e300, math.inf):
         assert daily.next_after(late, UTC) is None
 
@@ -112,6 +117,24 @@ def test_fires_between_leaves_out_the_start_and_takes_in_the_end() -> None:
     ]
     assert list(hourly.fires_between(NOON, NOON, UTC, 3)) == []
     assert list(cron.parse("0 0 0 30 2 *").fires_between(NOON, math.inf, UTC, 3)) == []
+
+
+def test_threads_that_share_an_expression_do_not_disturb_each_other() -> None:
+    """croniter searches from a place that it keeps: between its calls, somebody else asks."""
+    each_second = cron.parse("* * * * * *")
+
+    def ask_too(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_globals["__name__"].startswith("croniter"):
+            others.append(each_second.next_after(NOON + 86_400, UTC))
+
+    others: list[float | None] = []
+    sys.setprofile(ask_too)
+    try:
+        found = each_second.next_after(NOON, UTC)
+    finally:
+        sys.setprofile(None)
+    assert found == NOON + 1
+    assert set(others) == {NOON + 86_401}
 
 
 def test_an_expression_is_kept_as_it_was_written() -> None:

@@ -1,7 +1,8 @@
 """Fires around clock changes, in five zones, by hand and against a simulated year.
 
-The simulation knows the changes of its year as literals and goes through it in steps of 15 minutes,
-at which all of its schedules fire and all of the clocks change. It shares nothing with the code under test: neither croniter, nor zoneinfo, nor the idea of a fold.
+The simulation knows the changes of its year as literals and goes through it by quarters of an hour,
+at which all of its schedules fire and all of the clocks change. It shares nothing with the code
+under test: neither croniter, nor zoneinfo, nor the idea of a fold.
 """
 
 from collections.abc import Callable, Iterator

@@ -75,6 +75,7 @@ def test_a_shorthand_stands_for_its_fields(shorthand: str, long: str) -> None:
         ("0 0 0 * * 1-FRI", "day of week: '1-FRI' mixes a name and a number"),
         ("*5 * * * * *", "second: cannot read '*5'"),
         ("0 0 0 1 1 * 2101", "year: 2101 is not within 1970-2100"),
+        ("0 0 0 * * *\xa0", "day of week: cannot read '*\\xa0'"),
         ("@midnight", "not one of @yearly, @monthly, @weekly, @daily, @hourly"),
     ],
 )

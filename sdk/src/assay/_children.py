@@ -75,7 +75,7 @@ class ChildHandle(Generic[R]):
         try:
             result = await asyncio.shield(self._future)
         except asyncio.CancelledError:
-            if self._patient and not self._future.done():
+            if self._patient and self._machine.cancel_requested and not self._future.done():
                 await asyncio.wait([self._future])
             raise
         typed: R = convert(result, self._type, f"the result of {self.workflow_id}")

@@ -264,11 +264,21 @@ class Context(BaseContext):
         """Return a channel of every signal that no topic has claimed."""
         return _message.messages(self._machine.signals.inbox(), Any, self._answer)
 
-    def channel(self, name: str, type: type[T] | Any = Any) -> Channel[T]:
+    @overload
+    def channel(self, name: str, type: type[T]) -> Channel[T]: ...
+    @overload
+    def channel(self, name: str, type: Any = Any) -> Channel[Any]: ...
+
+    def channel(self, name: str, type: Any = Any) -> Channel[Any]:
         """Return a channel of the payloads of one signal, those that came before included."""
         return _message.payloads(self._machine.signals.topic(name), type)
 
-    def messages(self, name: str, type: type[T] | Any = Any) -> Channel[Message[T]]:
+    @overload
+    def messages(self, name: str, type: type[T]) -> Channel[Message[T]]: ...
+    @overload
+    def messages(self, name: str, type: Any = Any) -> Channel[Message[Any]]: ...
+
+    def messages(self, name: str, type: Any = Any) -> Channel[Message[Any]]:
         """Return the same channel with senders, for signals that want a reply."""
         return _message.messages(self._machine.signals.topic(name), type, self._answer)
 
@@ -280,14 +290,33 @@ class Context(BaseContext):
 
     # -- other runs ------------------------------------------------------------------------------
 
+    @overload
     async def start_child_workflow(
         self,
-        workflow: str | Callable[..., Coroutine[Any, Any, R]],
+        workflow: str,
         input: Any = None,
         *,
         workflow_id: str | None = None,
         **options: Unpack[ChildOptions],
-    ) -> R:
+    ) -> Any: ...
+    @overload
+    async def start_child_workflow(
+        self,
+        workflow: Callable[..., Coroutine[Any, Any, R]],
+        input: Any = None,
+        *,
+        workflow_id: str | None = None,
+        **options: Unpack[ChildOptions],
+    ) -> R: ...
+
+    async def start_child_workflow(
+        self,
+        workflow: str | Callable[..., Coroutine[Any, Any, Any]],
+        input: Any = None,
+        *,
+        workflow_id: str | None = None,
+        **options: Unpack[ChildOptions],
+    ) -> Any:
         """Start a child and return its result; raise `ChildWorkflowError` if it did not complete.
 
         An id that is given must be the same in every replay; without one it gets a random one
@@ -296,14 +325,33 @@ class Context(BaseContext):
         child = self.spawn_child_workflow(workflow, input, workflow_id=workflow_id, **options)
         return await child.result()
 
+    @overload
     def spawn_child_workflow(
         self,
-        workflow: str | Callable[..., Coroutine[Any, Any, R]],
+        workflow: str,
         input: Any = None,
         *,
         workflow_id: str | None = None,
         **options: Unpack[ChildOptions],
-    ) -> ChildHandle[R]:
+    ) -> ChildHandle[Any]: ...
+    @overload
+    def spawn_child_workflow(
+        self,
+        workflow: Callable[..., Coroutine[Any, Any, R]],
+        input: Any = None,
+        *,
+        workflow_id: str | None = None,
+        **options: Unpack[ChildOptions],
+    ) -> ChildHandle[R]: ...
+
+    def spawn_child_workflow(
+        self,
+        workflow: str | Callable[..., Coroutine[Any, Any, Any]],
+        input: Any = None,
+        *,
+        workflow_id: str | None = None,
+        **options: Unpack[ChildOptions],
+    ) -> ChildHandle[Any]:
         """Start a child and go on; the handle waits for it, signals it, cancels it."""
         child_id = workflow_id or f"{self.workflow_id}-{self.uuid4().hex[:12]}"
         queue = options.get("task_queue") or self._info.task_queue

@@ -6,6 +6,7 @@ of a few built-in functions are looked at, and the interpreter's audit events fo
 
 from __future__ import annotations
 
+import _thread
 import datetime as dt
 import gc
 import os
@@ -13,6 +14,7 @@ import random
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -37,6 +39,8 @@ _CALLS: Final[dict[Callable[..., Any], str]] = {
             time.monotonic_ns,
             time.perf_counter,
             time.perf_counter_ns,
+            time.process_time,
+            time.process_time_ns,
             dt.datetime.now,
             dt.datetime.utcnow,
             dt.datetime.today,
@@ -45,10 +49,22 @@ _CALLS: Final[dict[Callable[..., Any], str]] = {
         _CLOCK,
     ),
     **dict.fromkeys((os.urandom, _shared.random, _shared.getrandbits), _CHANCE),
+    # Both are audit events too, but not in every version of Python.
+    time.sleep: _SLEEP,
+    _thread.start_new_thread: _THREADS,
 }
+for _module, _name, _instead in (  # not on every platform
+    (time, "clock_gettime", _CLOCK),
+    (time, "clock_gettime_ns", _CLOCK),
+    (os, "getrandom", _CHANCE),
+    (uuid, "_generate_time_safe", _CHANCE),  # behind uuid.uuid1()
+):
+    if (_call := getattr(_module, _name, None)) is not None:
+        _CALLS[_call] = _instead
 _EVENTS: Final = {
     "time.sleep": _SLEEP,
     "_thread.start_new_thread": _THREADS,
+    "_thread.start_joinable_thread": _THREADS,  # from 3.13 on
     "open": _OUTSIDE,
     "os.listdir": _OUTSIDE,
     "os.scandir": _OUTSIDE,
@@ -86,21 +102,24 @@ _installing = threading.Lock()
 _installed = False
 
 
-@contextmanager
-def guarded() -> Iterator[None]:
+class guarded:  # noqa: N801  reads as a statement: `with guarded():`
     """Refuse what a workflow must not do, until the block ends. A profiler that runs is kept."""
-    _install()
-    profiler = sys.getprofile()
-    _collector.pause()
-    _here.on = True
-    if profiler is None:
-        sys.setprofile(_look_at_call)
-    try:
-        yield
-    finally:
-        if profiler is None:
+
+    __slots__ = ("_profiler",)
+
+    def __enter__(self) -> None:
+        if not _installed:
+            _install()
+        self._profiler = sys.getprofile()
+        _collector.pause()
+        _here.on = _here.running = True
+        if self._profiler is None:
+            sys.setprofile(_look_at_call)
+
+    def __exit__(self, *_: object) -> None:
+        if self._profiler is None:
             sys.setprofile(None)
-        _here.on = False
+        _here.on = _here.running = False
         _collector.go_on()
 
 
@@ -120,9 +139,10 @@ def unguarded() -> Iterator[None]:
     try:
         yield
     finally:
-        _here.on = was_on
-        if profiler is _look_at_call:
-            sys.setprofile(_look_at_call)
+        if getattr(_here, "running", False):  # not so where a run that waits here is given up
+            _here.on = was_on
+            if profiler is _look_at_call:
+                sys.setprofile(_look_at_call)
 
 
 def _is_on() -> bool:
@@ -157,7 +177,22 @@ _collector = _Collector()
 def _look_at_call(frame: FrameType, event: str, arg: Any) -> None:
     if event == "c_call" and arg in _CALLS and _is_on() and not _is_harmless(frame):
         name = f"{getattr(arg, '__module__', None) or type(arg.__self__).__name__}.{arg.__name__}"
+        _look_again(frame)
         raise ForbiddenCallError(f"{_spelled(arg, name)}() in a workflow: {_CALLS[arg]}")
+
+
+def _look_again(frame: FrameType) -> None:
+    """Go on looking when `frame` gets the error: a profiler that raises is taken off."""
+    tracer, local = sys.gettrace(), frame.f_trace
+
+    def restore(_frame: FrameType, _event: str, _arg: Any) -> Any:
+        sys.settrace(tracer)
+        frame.f_trace = local
+        sys.setprofile(_look_at_call)
+        return local
+
+    sys.settrace(restore)
+    frame.f_trace = restore
 
 
 def _spelled(call: Any, name: str) -> str:

@@ -86,6 +86,19 @@ def surviving(events: Sequence[Event]) -> list[Event]:
     return [event for event in events if not any(_undone(event, retry) for retry in retries)]
 
 
+def still_seen(seen: int, events: Iterable[Event]) -> int:
+    """Return how much of what the last commit had seen still counts.
+
+    A retry takes back what was issued after the failure, until the next commit.
+    """
+    retries = [event for event in events if event.event_type == _RETRIED and event.seq >= seen]
+    return (
+        min((retry.payload.get("failed_event_seq") or 1) - 1 for retry in retries)
+        if retries
+        else seen
+    )
+
+
 def side_effects(events: Iterable[Event]) -> dict[int, Event]:
     """Return the recorded side effects by number; the first of each counts."""
     found: dict[int, Event] = {}

@@ -16,8 +16,6 @@ from assay import _json
 from assay._history import OUTCOMES, Command, Event, records, shown
 from assay.errors import NonDeterminismError
 
-_OWN_MODULES = ("assay.", "asyncio.", "contextlib")
-
 
 @dataclass(slots=True)
 class Issue:
@@ -102,8 +100,8 @@ def _caller() -> str:
     """Return the line of workflow code that is being run."""
     frame = sys._getframe(2)
     while frame.f_back is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if not module.startswith(_OWN_MODULES):
+        module = frame.f_globals["__name__"]  # no calls here: the guard looks at each of them
+        if module[:6] != "assay." and module[:8] != "asyncio." and module != "contextlib":
             break
         frame = frame.f_back
     code = frame.f_code

@@ -15,10 +15,11 @@ import sys
 from asyncio import events, tasks
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn, Protocol, TypeVar, TypeVarTuple, Unpack
 
+from assay._guard import guarded
 from assay.errors import UsageError
 
 logger = logging.getLogger("assay.workflow")
@@ -105,14 +106,16 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     def run_until_blocked(self) -> None:
         """Run what is ready, and what becomes ready by it, until everything waits."""
-        with self._running():
+        with self._running(), guarded():
             for _ in range(_MOST_STEPS):
                 if not self._ready:
                     return
                 handle = self._ready.popleft()
                 if not handle.cancelled():
-                    with suppress(SystemExit):  # its task keeps it: a workflow ends nothing else
+                    try:  # noqa: SIM105  each call costs, while the guard looks at them
                         handle._run()
+                    except SystemExit:
+                        pass  # its task keeps it: a workflow ends nothing else
         raise UsageError("the workflow goes round without ever waiting for anything")
 
     def fire(self, handle: asyncio.TimerHandle) -> None:
@@ -231,7 +234,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         return self._closed
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
-        logger.warning("%s", context.get("message"), exc_info=context.get("exception"))
+        error = context.get("exception")
+        if error is None or isinstance(error, Exception):  # else the run was ended by it
+            logger.warning("%s", context.get("message"), exc_info=error)
 
     call_exception_handler = default_exception_handler
 
@@ -251,6 +256,7 @@ _THREAD = "run what blocks in an activity, and await ctx.execute_activity(...)"
 _INSTEAD = {
     "run_in_executor": _THREAD,
     "call_soon_threadsafe": _THREAD,
+    "set_default_executor": _THREAD,
     "add_signal_handler": "send the workflow a signal instead",
     "run_forever": "the worker runs the workflow",
     "run_until_complete": "use await",
@@ -272,7 +278,13 @@ _INSTEAD = {
         "sock_connect",
         "sock_accept",
         "sock_recv",
+        "sock_recv_into",
+        "sock_recvfrom",
+        "sock_recvfrom_into",
         "sock_sendall",
+        "sock_sendfile",
+        "sock_sendto",
+        "connect_accepted_socket",
         "sendfile",
         "start_tls",
     ),
@@ -314,7 +326,7 @@ def _number_of_gathering(self: Any) -> int:
     loop = self.get_loop()
     if not isinstance(loop, WorkflowLoop):
         return object.__hash__(self)
-    if "number" not in self.__dict__:
+    if not hasattr(self, "number"):
         self.number = loop.number()
     return int(self.number)
 

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 from assay import _json
 from assay._failures import failed, failure_of
-from assay._guard import guarded, unguarded
-from assay._history import OWN, Command, Event, side_effects, surviving
+from assay._guard import unguarded
+from assay._history import OWN, Command, Event, side_effects, still_seen, surviving
 from assay._issued import Issued, size, size_of
 from assay._loop import WorkflowLoop
 from assay._signals import Received, Signals
@@ -100,11 +100,12 @@ class Machine:
         self._undone |= found.keys() - side_effects(kept).keys()
         names = (str(event.payload.get("name")) for event in side_effects(kept).values())
         self._markers |= {name.removeprefix(_MARKER) for name in names if name.startswith(_MARKER)}
-        self._seen = max(self._seen, seen or 0)
+        counting = still_seen(seen or 0, new)
+        self._seen = max(self._seen, counting)
         for event in kept:
             self.deliver(event)
         self.delivered = max(self.delivered, *(event.seq for event in new), 0)
-        if seen is not None and not self.closed:
+        if seen == counting and not self.closed:
             self._issued.expect_none_before(seen)
 
     def deliver(self, event: Event) -> None:
@@ -263,9 +264,8 @@ class Machine:
 
     def _activate(self, event: Event) -> None:
         stopped = self._stopped_by(event)
-        with guarded():
-            self._settle(event)
-            self._loop.run_until_blocked()
+        self._settle(event)
+        self._loop.run_until_blocked()
         if self._main is not None and self._main.done():
             self._issued.end(self._ending(self._main), self.delivered)
             self.closed = True
