@@ -250,6 +250,33 @@ def test_a_run_that_closes_while_it_is_used_is_replaced(world: World) -> None:
     assert world.events("a") == ["WorkflowStarted", "SignalReceived", "SignalReceived"]
 
 
+def test_messages_go_to_the_run_that_the_answer_names(world: World) -> None:
+    """The run was replaced between the look and the write."""
+    world.start("a")
+    found: list[Started] = []
+    messages = (Message(name="m", payload="x" * 3000),)
+    interrupted(
+        world,
+        lambda: again(world, on_conflict=TERMINATE),
+        lambda: found.append(again(world, on_conflict=USE, messages=messages)),
+        call="update",
+    )
+    ref = RunRef(run_id="a", incarnation=found[0].run_id)
+    payloads = [event.payload for event in queries.events(world.engine, ref, None)]
+    assert payloads == [None, {"signal": "m", "payload": "x" * 3000}]
+
+
+def test_a_big_payload_of_a_signal_stands_beside_the_run_that_got_it(world: World) -> None:
+    world.start("a")
+    interrupted(
+        world,
+        lambda: again(world, on_conflict=TERMINATE),
+        lambda: world.signal("a", "big", "x" * 3000),
+        call="update",
+    )
+    assert world.payloads("a", "SignalReceived") == [{"signal": "big", "payload": "x" * 3000}]
+
+
 def test_versions_go_on_counting_so_that_old_writes_never_fit(world: World) -> None:
     completed(world)
     old = world.head("a").version
@@ -389,6 +416,15 @@ def test_a_child_of_an_earlier_incarnation_that_still_runs_is_in_the_way(world: 
     world.turn("par", child("kid"))
     (failed,) = world.payloads("par", "ChildWorkflowFailed")
     assert "exists already" in failed["error"]
+
+
+def test_an_ended_child_of_another_parent_is_in_the_way_too(world: World) -> None:
+    with_child(world)
+    kid_turn(world, COMPLETE)
+    world.turn("par", COMPLETE)
+    world.start("other")
+    world.turn("other", child("kid"))
+    assert world.events("other")[-1] == "ChildWorkflowFailed"
 
 
 def test_the_same_run_may_still_not_start_an_ended_child_again(world: World) -> None:
