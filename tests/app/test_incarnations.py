@@ -1,11 +1,10 @@
 """One id used again: policies of a start, what the old run still owes, and who may read it."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from assay_engine.app import children, queries, runs
+from assay_engine.app import queries, runs
 from assay_engine.app.names import RunRef
 from assay_engine.app.start import Message
 from assay_engine.app.starting import IdConflictPolicy, IdReusePolicy, StartRun
@@ -13,14 +12,8 @@ from assay_engine.app.views import Started
 from assay_engine.core.errors import ConflictError, NotFoundError
 from assay_engine.core.keys import Key, join
 from assay_engine.core.options import Options
-from assay_engine.core.run import Head, Record
+from assay_engine.core.run import Record
 from tests.app.interrupted import deaths, interrupted
-from tests.app.test_children_and_endings import (
-    BusyParent,
-    close_kid_while_parent_is_busy,
-    kid_turn,
-    with_child,
-)
 from tests.app.world import COMPLETE, FAIL, World, child, schedule, wait
 
 USE = IdConflictPolicy.USE_EXISTING
@@ -250,6 +243,33 @@ def test_a_run_that_closes_while_it_is_used_is_replaced(world: World) -> None:
     assert world.events("a") == ["WorkflowStarted", "SignalReceived", "SignalReceived"]
 
 
+def test_messages_go_to_the_run_that_the_answer_names(world: World) -> None:
+    """The run was replaced between the look and the write."""
+    world.start("a")
+    found: list[Started] = []
+    messages = (Message(name="m", payload="x" * 3000),)
+    interrupted(
+        world,
+        lambda: again(world, on_conflict=TERMINATE),
+        lambda: found.append(again(world, on_conflict=USE, messages=messages)),
+        call="update",
+    )
+    ref = RunRef(run_id="a", incarnation=found[0].run_id)
+    payloads = [event.payload for event in queries.events(world.engine, ref, None)]
+    assert payloads == [None, {"signal": "m", "payload": "x" * 3000}]
+
+
+def test_a_big_payload_of_a_signal_stands_beside_the_run_that_got_it(world: World) -> None:
+    world.start("a")
+    interrupted(
+        world,
+        lambda: again(world, on_conflict=TERMINATE),
+        lambda: world.signal("a", "big", "x" * 3000),
+        call="update",
+    )
+    assert world.payloads("a", "SignalReceived") == [{"signal": "big", "payload": "x" * 3000}]
+
+
 def test_versions_go_on_counting_so_that_old_writes_never_fit(world: World) -> None:
     completed(world)
     old = world.head("a").version
@@ -309,93 +329,8 @@ def test_a_closed_run_that_owes_pays_after_its_id_was_used_again() -> None:
         assert found.name == "last"
 
 
-def test_a_parent_hears_of_a_child_whose_id_was_used_again_by_the_stream(world: World) -> None:
-    with_child(world)
-    close_kid_while_parent_is_busy(world)
-    closed = world.head("kid")
-    again(world, "kid", input="somebody else's")
-    children.notify_parent(world.engine, closed)
-    children.notify_parent(world.engine, world.head("kid"))
-    assert world.payloads("par", "ChildWorkflowCompleted") == [
-        {"child_workflow_id": "kid", "result": "done"}
-    ]
-
-
-def test_a_parent_finds_a_child_whose_id_was_used_again_by_the_hourly_look(world: World) -> None:
-    with_child(world)
-    close_kid_while_parent_is_busy(world)
-    again(world, "kid")
-    world.terminate("kid")
-    again(world, "kid")
-    world.pass_secs(3601)
-    task = world.poll()
-    while task is not None and task.workflow_id != "par":
-        task = world.poll()
-    assert task is not None
-    assert task.history[-1].type == "ChildWorkflowCompleted"
-
-
-def test_the_parent_of_a_child_that_was_replaced_while_open_is_told(world: World) -> None:
-    """The process dies after the transaction: the stream shows the copy."""
-    with_child(world)
-    engine = world.engine
-    world.engine = replace(engine, store=BusyParent(world, "par"))
-    again(world, "kid", on_conflict=TERMINATE)
-    world.engine = engine
-    assert world.events("par") == ["WorkflowStarted", "ChildWorkflowStarted"]
-    copies = [r for r in world.store.query(Head, prefix(world, "kid", "I")) if not r.is_open]
-    for copy in copies:
-        children.notify_parent(world.engine, copy)
-    assert world.events("par")[-1] == "ChildWorkflowFailed"
-
-
 def prefix(world: World, run_id: str, letter: str) -> Any:
     return Key(world.head(run_id).key.pk, join(letter, ""))
-
-
-def test_cancelling_a_parent_leaves_a_stranger_with_the_childs_id_alone(world: World) -> None:
-    with_child(world)
-    close_kid_while_parent_is_busy(world)
-    again(world, "kid")
-    world.cancel("par")
-    assert world.status("kid") == "PENDING"
-
-
-def test_the_children_of_an_incarnation_are_its_own(world: World) -> None:
-    with_child(world)
-    kid_turn(world, COMPLETE)
-    world.turn("par", COMPLETE)
-    again(world, "par")
-    assert queries.children(world.engine, RunRef(run_id="par")) == []
-    first = RunRef(run_id="par", incarnation="run-par-1000000")
-    assert [view.head.id for view in queries.children(world.engine, first)] == ["kid"]
-
-
-def test_a_run_used_again_may_start_its_children_again(world: World) -> None:
-    with_child(world)
-    kid_turn(world, COMPLETE)
-    world.turn("par", COMPLETE)
-    again(world, "par")
-    world.turn("par", child("kid", input="again"))
-    assert world.record("kid").input == '"again"'
-    kid_turn(world, COMPLETE)
-    assert world.events("par")[-1] == "ChildWorkflowCompleted"
-
-
-def test_a_child_of_an_earlier_incarnation_that_still_runs_is_in_the_way(world: World) -> None:
-    with_child(world)
-    world.turn_of("par", COMPLETE)
-    again(world, "par")
-    world.turn("par", child("kid"))
-    (failed,) = world.payloads("par", "ChildWorkflowFailed")
-    assert "exists already" in failed["error"]
-
-
-def test_the_same_run_may_still_not_start_an_ended_child_again(world: World) -> None:
-    with_child(world)
-    kid_turn(world, COMPLETE)
-    world.turn("par", child("kid"))
-    assert world.events("par")[-1] == "ChildWorkflowFailed"
 
 
 def test_memo_is_in_the_record_and_the_record_belongs_to_its_incarnation(world: World) -> None:

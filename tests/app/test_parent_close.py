@@ -120,6 +120,17 @@ def test_children_stay_when_their_parent_is_tried_again_and_end_with_the_last_at
     assert [asked(world, name) for name in POLICIES] == [False, True, False]
 
 
+def test_children_with_a_policy_also_stay_when_an_attempt_times_out(world: World) -> None:
+    with_kids(world, *POLICIES, None, run_timeout=50, retry_policy={"maximum_attempts": 2})
+    world.pass_secs(52)
+    world.tick()
+    assert world.head("par").attempt == 2
+    assert world.status("terminate") == "RUNNING"
+    assert [asked(world, name) for name in (*POLICIES, "None")] == [False, False, False, True]
+    world.terminate("par")
+    assert (world.status("terminate"), asked(world, "request_cancel")) == ("FAILED", True)
+
+
 def test_a_child_started_in_the_last_batch_is_seen_to(world: World) -> None:
     begin(world, "par")
     world.turn("par", *kids("terminate"), COMPLETE)
