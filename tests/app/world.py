@@ -155,6 +155,10 @@ def timer(seq: int, secs: float) -> dict[str, Any]:
     return {"type": "ScheduleTimer", "seq": seq, "duration_secs": secs}
 
 
+def cancel_timer(seq: int) -> dict[str, Any]:
+    return {"type": "CancelTimer", "seq": seq}
+
+
 def child(run_id: str, **fields: Any) -> dict[str, Any]:
     start = {"workflow_type": "Kid", "workflow_id": run_id, "task_queue": "kids"}
     return {"type": "StartChildWorkflow", **start, **fields}

@@ -37,6 +37,11 @@ class ScheduleTimer(Struct, frozen=True, kw_only=True):
     duration_secs: float
 
 
+class CancelTimer(Struct, frozen=True, kw_only=True):
+    seq: int
+    """The timer's own."""
+
+
 class WaitForSignal(Struct, frozen=True, kw_only=True):
     name: str
     timer_seq: int | None
@@ -86,6 +91,7 @@ Closing = CompleteWorkflow | FailWorkflow | CancelWorkflow | ContinueAsNew
 Command = (
     ScheduleActivity
     | ScheduleTimer
+    | CancelTimer
     | WaitForSignal
     | RecordSideEffect
     | StartChildWorkflow
@@ -187,6 +193,7 @@ def _cancel(raw: Mapping[str, Any]) -> CancelWorkflow:
 _READERS: dict[str, Any] = {
     "ScheduleActivity": _activity,
     "ScheduleTimer": _timer,
+    "CancelTimer": lambda raw: CancelTimer(seq=_counted(raw, "seq")),
     "WaitForSignal": _wait,
     "RecordSideEffect": _side_effect,
     "StartChildWorkflow": _child,
@@ -236,4 +243,12 @@ def _seq(raw: Mapping[str, Any], name: str) -> int:
     seq = _whole(raw.get(name)) or 0
     if not 0 <= seq <= MAX_SEQ:
         raise InvalidError(f"{name} {seq} is out of range")
+    return seq
+
+
+def _counted(raw: Mapping[str, Any], name: str) -> int:
+    """A seq of the newer commands, which no client may leave out."""
+    seq = _whole(raw.get(name))
+    if seq is None or not 1 <= seq <= MAX_SEQ:
+        raise InvalidError(f"{raw.get('type')}: {name} must be a whole number from 1 upwards")
     return seq

@@ -5,6 +5,7 @@ from typing import Any, assert_never
 
 from . import ids, limits
 from .commands import (
+    CancelTimer,
     CancelWorkflow,
     Command,
     CompleteWorkflow,
@@ -80,6 +81,8 @@ def _apply(draft: Draft, command: Command, batch: Batch, outcome: Outcome) -> No
             _activity(draft, command, batch, outcome)
         case ScheduleTimer():
             _timer(draft, command, batch)
+        case CancelTimer():
+            _cancel_timer(draft, command)
         case WaitForSignal():
             _wait(draft, command, batch)
         case StartChildWorkflow():
@@ -170,6 +173,13 @@ def _timer(draft: Draft, command: ScheduleTimer, batch: Batch) -> None:
     draft.append(EventType.TIMER_SCHEDULED, data)
     if not batch.starts_nothing:
         draft.put("timers", str(command.seq), value=fire_at)
+
+
+def _cancel_timer(draft: Draft, command: CancelTimer) -> None:
+    """One event whatever became of the timer: its worker counts on it. Whether it is still in
+    the head need not be known to take it out."""
+    draft.append(EventType.TIMER_CANCELLED, {"q": command.seq})
+    draft.put("timers", str(command.seq), value=None)
 
 
 def _wait(draft: Draft, command: WaitForSignal, batch: Batch) -> None:

@@ -21,6 +21,7 @@ class EventType(StrEnum):
     ACTIVITY_RETRY_REQUESTED = "ActivityRetryRequested"
     TIMER_SCHEDULED = "TimerScheduled"
     TIMER_FIRED = "TimerFired"
+    TIMER_CANCELLED = "TimerCancelled"
     SIGNAL_RECEIVED = "SignalReceived"
     AWAITING_SIGNAL = "WorkflowAwaitingSignal"
     SIDE_EFFECT = "SideEffectRecorded"
@@ -43,6 +44,7 @@ CODES: Mapping[EventType, str] = {
     EventType.ACTIVITY_RETRY_REQUESTED: "AR",
     EventType.TIMER_SCHEDULED: "T",
     EventType.TIMER_FIRED: "TF",
+    EventType.TIMER_CANCELLED: "TX",
     EventType.SIGNAL_RECEIVED: "G",
     EventType.AWAITING_SIGNAL: "GW",
     EventType.SIDE_EFFECT: "E",

@@ -106,6 +106,7 @@ _PLAIN: Mapping[EventType, Any] = {
         "timer_seq": n.event.data["q"],
         "fire_at": n.event.data["f"],
     },
+    EventType.TIMER_CANCELLED: lambda n: {"timer_seq": n.event.data["q"]},
     EventType.SIGNAL_RECEIVED: lambda n: {
         "signal": n.event.data["n"],
         "payload": n.event.data.get("v"),
