@@ -81,13 +81,11 @@ def _apply(draft: Draft, command: Command, batch: Batch, outcome: Outcome) -> No
             _activity(draft, command, batch, outcome)
         case ScheduleTimer():
             _timer(draft, command, batch)
-        case CancelTimer():
-            _cancel_timer(draft, command)
         case WaitForSignal():
             _wait(draft, command, batch)
         case StartChildWorkflow():
             _child(draft, command, batch)
-        case RecordSideEffect() | UpsertSearchAttributes() | RecordSnapshot():
+        case RecordSideEffect() | UpsertSearchAttributes() | RecordSnapshot() | CancelTimer():
             _record(draft, command, batch, outcome)
         case ContinueAsNew() if draft.head.cancel_after is not None:
             # Who asked was told yes: the chain ends here, whatever the run makes of it.
@@ -100,7 +98,7 @@ def _apply(draft: Draft, command: Command, batch: Batch, outcome: Outcome) -> No
 
 def _record(
     draft: Draft,
-    command: RecordSideEffect | UpsertSearchAttributes | RecordSnapshot,
+    command: RecordSideEffect | UpsertSearchAttributes | RecordSnapshot | CancelTimer,
     batch: Batch,
     outcome: Outcome,
 ) -> None:
@@ -109,6 +107,8 @@ def _record(
         case RecordSideEffect():
             _side_effect(draft, command)
             outcome.wake = outcome.wake or batch.legacy
+        case CancelTimer():
+            _cancel_timer(draft, command)
         case UpsertSearchAttributes():
             outcome.wake = _upsert(draft, command) or outcome.wake
         case RecordSnapshot(state=state):
