@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.activity import Policy
+from ..core.failures import Failure
 from ..core.run import Head
 
 
@@ -25,6 +26,7 @@ class RunView:
     search_attributes: str | None = None
     result: str | None = None
     error: str | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

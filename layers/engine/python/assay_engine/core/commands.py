@@ -10,9 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from . import ids, limits
+from . import failures, ids, limits
 from .activity import Policy
 from .errors import InvalidError
+from .failures import Failure
 
 MAX_SEQ = 2**31 - 1
 _ABSENT = object()
@@ -81,6 +82,7 @@ class CompleteWorkflow(Struct, frozen=True, kw_only=True):
 
 class FailWorkflow(Struct, frozen=True, kw_only=True):
     error: str
+    failure: Failure | None = None
 
 
 class CancelWorkflow(Struct, frozen=True, kw_only=True):
@@ -183,7 +185,9 @@ def _continue(raw: Mapping[str, Any]) -> ContinueAsNew:
 
 
 def _fail(raw: Mapping[str, Any]) -> FailWorkflow:
-    return FailWorkflow(error=_text(raw, "error", "workflow handler raised an error"))
+    failure = failures.read(raw.get("failure"))
+    said = failure["message"] if failure else "workflow handler raised an error"
+    return FailWorkflow(error=_text(raw, "error", said), failure=failure)
 
 
 def _cancel(raw: Mapping[str, Any]) -> CancelWorkflow:

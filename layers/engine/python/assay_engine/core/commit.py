@@ -81,6 +81,8 @@ def _settle_sight(draft: Draft, batch: Batch, sighted: bool) -> None:
     draft.drop_lease()
     if head.refusals is not None:
         draft.put("refusals", value=None)
+    if head.problem is not None:
+        draft.put("problem", value=None)
     if head.cancel_due is not None:
         seen_it = not batch.starts_nothing
         draft.put("cancel_due", value=None if seen_it else draft.now + limits.CANCEL_GRACE_SECS)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from . import ids, limits
+from . import failures, ids, limits
 from .commands import (
     CancelTimer,
     CancelWorkflow,
@@ -275,8 +275,9 @@ def close(draft: Draft, outcome: Outcome, batch: Batch) -> None:
         case CompleteWorkflow(result=result):
             draft.append(EventType.COMPLETED, given(draft, result, "result"))
             draft.close(Status.COMPLETED)
-        case FailWorkflow(error=error):
-            draft.append(EventType.FAILED, error_field(draft, error))
+        case FailWorkflow(error=error, failure=failure):
+            data = error_field(draft, error) | failures.field(draft.parcels, failure)
+            draft.append(EventType.FAILED, data)
             draft.close(Status.FAILED)
         case CancelWorkflow(reason=reason):
             draft.append(EventType.CANCELLED, {"e": reason} if reason else {})

@@ -82,7 +82,7 @@ class Draft:
         for name in ("timers", "eager", "awaited"):
             self._forget(name)
             self.put(name, value={})
-        for name in ("cancel_due", "refusals", "upsert", "check_children_at"):
+        for name in ("cancel_due", "refusals", "upsert", "check_children_at", "problem"):
             self.put(name, value=None)
         self.drop_lease()
 

@@ -1,6 +1,6 @@
 """When somebody has to look at a run. `due` may be earlier than this, never later."""
 
-from . import limits
+from . import limits, problem
 from .run import Head
 
 
@@ -17,12 +17,18 @@ def need(head: Head, now: float) -> float | None:
 def _of_open(head: Head, now: float) -> list[float]:
     moments = [*head.timers.values(), *(line_end(line) for line in head.eager.values())]
     if head.seen < head.length:
-        moments.append(now)
+        moments.append(_next_look(head, now))
     if head.children and head.check_children_at is not None:
         moments.append(head.check_children_at)
     if head.cancel_due is not None:
         moments.append(head.cancel_due)
     return moments
+
+
+def _next_look(head: Head, now: float) -> float:
+    """At once, unless a worker has handed back this very history as something it cannot do."""
+    found = problem.unpack(head.problem)
+    return found.until if found is not None and found.length == head.length else now
 
 
 def line_end(line: object) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import ids, values
+from . import failures, ids, values
 from .history import OUTCOMES, Event, EventType, Numbered
 
 Schedules = Mapping[int, Numbered]
@@ -54,7 +54,8 @@ class Renderer:
         if event.type is EventType.ACTIVITY_COMPLETED:
             return {**payload, "result": data.get("v"), "error": None}
         if event.type is EventType.ACTIVITY_FAILED:
-            return {**payload, "error": error_of(data), "final_attempt": data["f"]}
+            payload |= {"error": error_of(data), "final_attempt": data["f"]}
+            return payload | failures.shown(data)
         return {
             **payload,
             "failed_event_seq": data["f"],
@@ -98,7 +99,7 @@ def _reason(numbered: Numbered) -> dict[str, Any] | None:
 _PLAIN: Mapping[EventType, Any] = {
     EventType.STARTED: lambda n: n.event.data.get("v"),
     EventType.COMPLETED: lambda n: n.event.data.get("v"),
-    EventType.FAILED: lambda n: {"error": error_of(n.event.data)},
+    EventType.FAILED: lambda n: {"error": error_of(n.event.data), **failures.shown(n.event.data)},
     EventType.CANCELLED: _reason,
     EventType.CANCEL_REQUESTED: _reason,
     EventType.TIMER_SCHEDULED: _timer_scheduled,
@@ -124,6 +125,7 @@ _PLAIN: Mapping[EventType, Any] = {
     EventType.CHILD_FAILED: lambda n: {
         "child_workflow_id": n.event.data["i"],
         "error": error_of(n.event.data),
+        **failures.shown(n.event.data),
     },
     EventType.ATTRIBUTES_UPSERTED: lambda n: {
         "upsert_seq": n.event.data["q"],

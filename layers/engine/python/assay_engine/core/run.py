@@ -108,6 +108,7 @@ class Head:
     cleanup: int | None = None
     """A closed run that still has to cancel queued activities and children."""
     problem: str | None = None
+    """Why the run does not go on, see `core.problem`."""
 
     @property
     def namespace(self) -> str:

@@ -38,6 +38,24 @@ class Started(Record, kw_only=True):
     status: Status
 
 
+class Problem(Record, kw_only=True):
+    """Why a worker handed the run's task back. `since` stays while the code stays."""
+
+    code: str
+    text: str
+    since: Time
+
+
+class Failure(Record, kw_only=True, omit_defaults=True):
+    """What went wrong, for programs: stands beside an error text."""
+
+    kind: str
+    message: str
+    retryable: bool
+    details: Any = UNSET
+    cause: "Failure | UnsetType" = UNSET
+
+
 class Workflow(Record, kw_only=True):
     """A run. `input`, `result` and `search_attributes` are JSON text."""
 
@@ -60,7 +78,10 @@ class Workflow(Record, kw_only=True):
     completed_at: Time | None
     continued_to: Annotated[str | None, Meta(description="The run that continues this one")]
     problem: Annotated[
-        str | None, Meta(description="Why the run does not go on, where the engine knows")
+        Problem | None, Meta(description="Why the run does not go on, where the engine knows")
+    ]
+    failure: Annotated[
+        Failure | None, Meta(description="What made it fail, for programs, where the run said it")
     ]
     truncated: Truncated | UnsetType = UNSET
 

@@ -5,16 +5,16 @@ from typing import TypeVar
 import msgspec
 
 from assay_engine.app import views
-from assay_engine.core import ids, limits, values
+from assay_engine.core import ids, limits, problem, values
 from assay_engine.core.activity import ActivityStatus
-from assay_engine.core.run import Status
+from assay_engine.core.run import Head, Status
 from assay_engine.core.worker import Namespace, Worker
 from assay_engine.web import records
 
 R = TypeVar("R", records.Workflow, records.Event, records.Activity)
 
 _LONG_FIELDS = {
-    records.Workflow: ("input", "result", "error", "search_attributes"),
+    records.Workflow: ("input", "result", "error", "search_attributes", "failure"),
     records.Event: ("payload",),
     records.Activity: ("input", "result", "error"),
 }
@@ -28,8 +28,9 @@ def shortened(record: R) -> R:
     return msgspec.structs.replace(record, **dict.fromkeys(long), truncated=long)
 
 
-def _is_long(text: str | None) -> bool:
-    return text is not None and len(text.encode()) > limits.LIST_VALUE_BYTES
+def _is_long(value: str | msgspec.Struct | None) -> bool:
+    data = value.encode() if isinstance(value, str) else values.encode(value)
+    return len(data) > limits.LIST_VALUE_BYTES
 
 
 def started(view: views.Started) -> records.Started:
@@ -59,8 +60,16 @@ def workflow(view: views.RunView, now: float) -> records.Workflow:
         updated_at=head.updated_at,
         completed_at=head.completed_at,
         continued_to=head.continued_to,
-        problem=head.problem,
+        problem=_problem(head),
+        failure=None if view.failure is None else msgspec.convert(view.failure, records.Failure),
     )
+
+
+def _problem(head: Head) -> records.Problem | None:
+    found = problem.unpack(head.problem)
+    if found is None:
+        return None
+    return records.Problem(code=found.code, text=found.text, since=found.since)
 
 
 def event(view: views.EventView, workflow_id: str) -> records.Event:
