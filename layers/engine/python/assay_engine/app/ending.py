@@ -10,8 +10,8 @@ from ..core import activity as states
 from ..core import ids, keys, limits
 from ..core.activity import Activity
 from ..core.change import (
+    Action,
     Change,
-    Copy,
     Drop,
     Equals,
     Exclude,
@@ -19,18 +19,15 @@ from ..core.change import (
     Missing,
     Plus,
     Put,
-    PutIfMissing,
 )
-from ..core.decide import error_field
 from ..core.draft import Draft
 from ..core.errors import BusyError
 from ..core.history import EventType
 from ..core.keys import Key
-from ..core.run import Head, Status
-from ..core.settle import close_for_good
-from . import children, history, owed, payloads
+from ..core.run import Head
+from . import children, history, owed, payloads, stopping
 from .engine import Engine
-from .inbound import Inbound, NotAppendedError, append
+from .inbound import NotAppendedError, append
 from .ports import ConditionFailedError
 
 _TRIES = 25
@@ -38,17 +35,7 @@ _TRIES = 25
 
 def request_cancel(engine: Engine, key: Key, reason: str | None) -> bool:
     """Ask a run to end; one that never ran ends at once. False if it is closed or unknown."""
-    data = {} if reason is None else {"e": reason}
-    request = Inbound(
-        type=EventType.CANCEL_REQUESTED,
-        data=data,
-        guard=(Exists(("status_letter",)),),
-        also=(
-            Put(("timers",), {}),
-            Copy(("cancel_after",), "length", keep=True),
-            PutIfMissing(("cancel_due",), engine.now() + limits.CANCEL_GRACE_SECS),
-        ),
-    )
+    request = stopping.cancel_request(reason, engine.now())
     for _ in range(_TRIES):
         try:
             head = append(engine, key, request)
@@ -56,20 +43,12 @@ def request_cancel(engine: Engine, key: Key, reason: str | None) -> bool:
             image = refused.image
             if image is None or not image.is_open:
                 return False
-            if _cancel_pending_run(engine, image, data):
+            if _close(engine, stopping.cancelled(image, reason, engine.now())) is not None:
                 return True
             continue
         cancel_pending(engine, head, reason)
         return True
     raise BusyError("the run is changing too fast")
-
-
-def _cancel_pending_run(engine: Engine, head: Head, data: dict[str, str]) -> bool:
-    """Nobody has ever taken it, so nobody has to answer."""
-    draft = Draft(head=head, now=engine.now())
-    draft.append(EventType.CANCEL_REQUESTED, data)
-    draft.append(EventType.CANCELLED, {})
-    return _close(engine, draft, Status.CANCELLED) is not None
 
 
 def terminate(engine: Engine, key: Key, reason: str | None) -> bool:
@@ -78,17 +57,12 @@ def terminate(engine: Engine, key: Key, reason: str | None) -> bool:
         head = engine.store.get(Head, key)
         if head is None or not head.is_open:
             return False
-        draft = Draft(head=head, now=engine.now())
-        draft.append(
-            EventType.FAILED, error_field(draft, "terminated" if reason is None else reason)
-        )
-        if _close(engine, draft, Status.FAILED) is not None:
+        if _close(engine, stopping.terminated(head, reason, engine.now())) is not None:
             return True
     raise BusyError("the run is changing too fast")
 
 
-def _close(engine: Engine, draft: Draft, status: Status) -> Head | None:
-    close_for_good(draft, status)
+def _close(engine: Engine, draft: Draft) -> Head | None:
     head = draft.head
     payloads.put(engine, head.key, head.nonce, draft.parcels)
     when = (Exists(("open",)), Equals(("version",), head.version))
@@ -109,15 +83,29 @@ def after_close(engine: Engine, head: Head) -> None:
         finish(engine, head)
 
 
+def pay(engine: Engine, head: Head) -> owed.Paid:
+    """Put what a run owes; a run that it has stopped stops what that one has started."""
+    paid = owed.pay(engine, head)
+    for stopped in paid.stopped:
+        if stopped.is_open:
+            cancel_pending(engine, stopped, reason=None)
+        else:
+            after_close(engine, stopped)
+    return paid
+
+
 def finish(engine: Engine, head: Head) -> None:
     """Pay the debts of a closed run, then take it out of the index."""
     if head.is_open:
         return
-    owed.pay(engine, head)
+    left = pay(engine, head).left
     if head.cleanup:
         _cancel_queued(engine, head, up_to=head.length)
         _cancel_children(engine, head, reason="the parent run ended")
-    gone = tuple(Drop((name,)) for name in ("owed", "queued", "cleanup", "due"))
+    gone: tuple[Action, ...] = tuple(Drop((name,)) for name in ("owed", "queued", "cleanup", "due"))
+    if left:
+        # Somebody it calls is too busy: it stays in the index for that.
+        gone = (Put(("owed",), left), Put(("due",), engine.now() + limits.OWED_SECS))
     change = Change(
         when=(Missing(("open",)), Equals(("version",), head.version)),
         do=(*gone, Plus(("version",), 1)),

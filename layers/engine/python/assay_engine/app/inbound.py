@@ -56,7 +56,7 @@ def append(engine: Engine, key: Key, inbound: Inbound) -> Head:
     leased, full = False, 0
     for _ in range(_TRIES):
         try:
-            head = engine.store.update(Head, key, _change(engine.now(), inbound, leased))
+            head = engine.store.update(Head, key, change(engine.now(), inbound, leased))
         except ConditionFailedError as failed:
             image = failed.image
             if not isinstance(image, Head) or not _allowed(image, inbound):
@@ -79,7 +79,8 @@ def _allowed(image: Head, inbound: Inbound) -> bool:
     return image.is_open and all(holds(image, condition) for condition in inbound.guard)
 
 
-def _change(now: float, inbound: Inbound, leased: bool) -> Change:
+def change(now: float, inbound: Inbound, leased: bool) -> Change:
+    """The append of one event: on a leased run, or on one that is to be found."""
     text = pack(Event(inbound.type, now if inbound.at is None else inbound.at, inbound.data))
     lease: Condition = Exists(("lease_token",)) if leased else Missing(("lease_token",))
     # Whole seconds: a burst of signals moves the index key once a second.

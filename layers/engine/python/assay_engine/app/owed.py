@@ -5,7 +5,7 @@ item is put only if absent and never deleted, so a late putter cannot start anyt
 """
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core import history as log
@@ -28,20 +28,31 @@ from ..core.errors import BusyError
 from ..core.history import EventType, Numbered
 from ..core.render import shipped
 from ..core.run import Head, Record
-from . import history, payloads, queues
+from . import calls, history, payloads, queues
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 from .ports import ConditionFailedError
 from .start import NewRun, put_run
 
 
-def pay(engine: Engine, head: Head) -> frozenset[int]:
-    """Put everything `head` owes; returns the seqs that are paid."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    seqs: frozenset[int] = frozenset()
+    """Of the events whose items are there: to be struck off."""
+    left: frozenset[int] = frozenset()
+    """Still owed, because another run is too busy."""
+    stopped: tuple[Head, ...] = ()
+    """Runs that a call has stopped; the caller has to look after what they have started."""
+
+
+def pay(engine: Engine, head: Head) -> Paid:
+    """Put everything `head` owes. `ending.pay` is for those who may stop other runs."""
     owed = head.owed or frozenset()
     if not owed:
-        return owed
+        return Paid()
     first = min(owed)
     events = [n for n in history.load(engine, head, after=first - 1) if n.seq in owed]
+    called: dict[int, calls.Paid] = {}
     for place, numbered in enumerate(events):
         match numbered.event.type:
             case EventType.ACTIVITY_SCHEDULED:
@@ -53,9 +64,15 @@ def pay(engine: Engine, head: Head) -> frozenset[int]:
                 merge_attributes(engine, head)
             case EventType.ACTIVITY_RETRY_REQUESTED:
                 _retry_activity(engine, head, numbered)
+            case EventType.WORKFLOW_CALLED:
+                called[numbered.seq] = calls.pay(engine, head, numbered)
             case other:
                 raise AssertionError(f"{other} owes nothing")
-    return owed
+    return Paid(
+        seqs=owed - called.keys(),
+        left=frozenset(seq for seq, paid in called.items() if not paid.done),
+        stopped=tuple(paid.stopped for paid in called.values() if paid.stopped is not None),
+    )
 
 
 def hold_secs(policy: Policy) -> float:

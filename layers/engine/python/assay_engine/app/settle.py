@@ -80,7 +80,7 @@ def _drafted(engine: Engine, head: Head, found: Overdue, now: float) -> Draft:
     for seq in found.lines:
         _expire(engine, draft, seq)
     if found.owes:
-        draft.paid |= owed.pay(engine, head)
+        draft.paid |= ending.pay(engine, head).seqs
     if head.cancel_after is not None and (head.queued or head.children):
         ending.cancel_pending(engine, head, reason=None)
     if found.children:

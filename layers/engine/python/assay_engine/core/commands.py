@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from . import failures, ids, limits
+from . import failures, ids, limits, seqs
 from .activity import Policy
+from .calls import CallWorkflow, read_call
 from .errors import InvalidError
 from .failures import Failure
 
-MAX_SEQ = 2**31 - 1
 _ABSENT = object()
 
 
@@ -99,6 +99,7 @@ Command = (
     | StartChildWorkflow
     | RecordSnapshot
     | UpsertSearchAttributes
+    | CallWorkflow
     | Closing
 )
 
@@ -197,7 +198,8 @@ def _cancel(raw: Mapping[str, Any]) -> CancelWorkflow:
 _READERS: dict[str, Any] = {
     "ScheduleActivity": _activity,
     "ScheduleTimer": _timer,
-    "CancelTimer": lambda raw: CancelTimer(seq=_counted(raw, "seq")),
+    "CancelTimer": lambda raw: CancelTimer(seq=seqs.checked(raw.get("seq"), "CancelTimer: seq")),
+    "CallWorkflow": read_call,
     "WaitForSignal": _wait,
     "RecordSideEffect": _side_effect,
     "StartChildWorkflow": _child,
@@ -245,14 +247,6 @@ def _whole(value: Any) -> int | None:
 
 def _seq(raw: Mapping[str, Any], name: str) -> int:
     seq = _whole(raw.get(name)) or 0
-    if not 0 <= seq <= MAX_SEQ:
+    if not 0 <= seq <= seqs.MAX_SEQ:
         raise InvalidError(f"{name} {seq} is out of range")
-    return seq
-
-
-def _counted(raw: Mapping[str, Any], name: str) -> int:
-    """A seq of the newer commands, which no client may leave out."""
-    seq = _whole(raw.get(name))
-    if seq is None or not 1 <= seq <= MAX_SEQ:
-        raise InvalidError(f"{raw.get('type')}: {name} must be a whole number from 1 upwards")
     return seq

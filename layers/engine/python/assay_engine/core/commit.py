@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from . import limits
+from .calls import CallWorkflow
 from .change import AtMost, Change, Condition, Equals, Exists, Missing
 from .commands import (
     Command,
@@ -190,8 +191,9 @@ _COUNTS: dict[type, str] = {
     ScheduleTimer: "used_timers",
     RecordSideEffect: "used_side_effects",
     UpsertSearchAttributes: "used_upserts",
+    CallWorkflow: "used_calls",
 }
-_COUNTED = ("used_activities", "used_timers", "used_side_effects", "used_upserts")
+_COUNTED = tuple(_COUNTS.values())
 
 
 def _assumptions(head: Head, draft: Draft) -> tuple[Condition, ...]:

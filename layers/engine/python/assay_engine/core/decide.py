@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from . import failures, ids, limits
+from .calls import CallWorkflow, record_call
 from .commands import (
     CancelTimer,
     CancelWorkflow,
@@ -25,6 +26,7 @@ from .history import EventType, policy_fields
 from .run import Status
 from .values import text
 
+Noted = RecordSideEffect | UpsertSearchAttributes | RecordSnapshot | CancelTimer | CallWorkflow
 _CANCELLED_BEFORE = "cancelled: cancel was requested before this was started"
 
 
@@ -85,30 +87,25 @@ def _apply(draft: Draft, command: Command, batch: Batch, outcome: Outcome) -> No
             _wait(draft, command, batch)
         case StartChildWorkflow():
             _child(draft, command, batch)
-        case RecordSideEffect() | UpsertSearchAttributes() | RecordSnapshot() | CancelTimer():
-            _record(draft, command, batch, outcome)
         case ContinueAsNew() if draft.head.cancel_after is not None:
             # Who asked was told yes: the chain ends here, whatever the run makes of it.
             outcome.closing = CancelWorkflow(reason=None)
         case CompleteWorkflow() | FailWorkflow() | CancelWorkflow() | ContinueAsNew():
             outcome.closing = command
         case _:
-            assert_never(command)
+            _record(draft, command, batch, outcome)
 
 
-def _record(
-    draft: Draft,
-    command: RecordSideEffect | UpsertSearchAttributes | RecordSnapshot | CancelTimer,
-    batch: Batch,
-    outcome: Outcome,
-) -> None:
-    """What is merely noted: nothing is started by it."""
+def _record(draft: Draft, command: Noted, batch: Batch, outcome: Outcome) -> None:
+    """What is merely noted: nothing of the run's own is started by it."""
     match command:
         case RecordSideEffect():
             _side_effect(draft, command)
             outcome.wake = outcome.wake or batch.legacy
         case CancelTimer():
             _cancel_timer(draft, command)
+        case CallWorkflow():
+            record_call(draft, command)
         case UpsertSearchAttributes():
             outcome.wake = _upsert(draft, command) or outcome.wake
         case RecordSnapshot(state=state):

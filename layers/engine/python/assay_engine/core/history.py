@@ -34,6 +34,8 @@ class EventType(StrEnum):
     FAILED = "WorkflowFailed"
     ATTRIBUTES_UPSERTED = "SearchAttributesUpserted"
     STALLED = "WorkflowStalled"
+    WORKFLOW_CALLED = "WorkflowCalled"
+    WORKFLOW_CALL_ENDED = "WorkflowCallEnded"
 
 
 CODES: Mapping[EventType, str] = {
@@ -57,6 +59,8 @@ CODES: Mapping[EventType, str] = {
     EventType.FAILED: "F",
     EventType.ATTRIBUTES_UPSERTED: "U",
     EventType.STALLED: "Z",
+    EventType.WORKFLOW_CALLED: "P",
+    EventType.WORKFLOW_CALL_ENDED: "PE",
 }
 _TYPES = {code: kind for kind, code in CODES.items()}
 

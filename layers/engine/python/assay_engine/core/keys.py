@@ -11,6 +11,7 @@ SEPARATOR = "\x1f"
 HEAD = "H"
 # Sort keys inside a run's partition: the letter, the run's nonce, then what tells them apart.
 RECORD, CHUNK, PAYLOAD, SNAPSHOT = "R", "C", "P", "S"
+MARKER = "M"
 RUN, ACTIVITY, WORKERS, QUEUE, POINTER = "run", "act", "wrk", "que", "ptr"
 NAMESPACES = "nsp"
 
@@ -53,6 +54,15 @@ def payload(head_key: Key, nonce: str, name: str) -> Key:
 
 def snapshot(head_key: Key, nonce: str, name: str) -> Key:
     return Key(head_key.pk, join(SNAPSHOT, nonce, name))
+
+
+def call_mark(head_key: Key, sender_nonce: str, event_seq: int) -> Key:
+    """Beside whatever run has the called id, now or later: a call is made once."""
+    return Key(head_key.pk, join(MARKER, sender_nonce, str(event_seq)))
+
+
+def request_mark(head_key: Key, nonce: str, request_id: str) -> Key:
+    return Key(head_key.pk, join(MARKER, nonce, "r", request_id))
 
 
 def activity(activity_id: int, nonce: str, event_seq: int) -> Key:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import failures, ids, values
+from . import calls, failures, ids, values
 from .history import OUTCOMES, Event, EventType, Numbered
 
 Schedules = Mapping[int, Numbered]
@@ -108,10 +108,9 @@ _PLAIN: Mapping[EventType, Any] = {
         "fire_at": n.event.data["f"],
     },
     EventType.TIMER_CANCELLED: lambda n: {"timer_seq": n.event.data["q"]},
-    EventType.SIGNAL_RECEIVED: lambda n: {
-        "signal": n.event.data["n"],
-        "payload": n.event.data.get("v"),
-    },
+    EventType.SIGNAL_RECEIVED: calls.shown_signal,
+    EventType.WORKFLOW_CALLED: calls.shown_call,
+    EventType.WORKFLOW_CALL_ENDED: calls.shown_end,
     EventType.AWAITING_SIGNAL: _awaiting,
     EventType.SIDE_EFFECT: _side_effect,
     EventType.CHILD_STARTED: lambda n: {

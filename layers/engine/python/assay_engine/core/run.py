@@ -91,6 +91,7 @@ class Head:
     used_timers: str | None = None
     used_side_effects: str | None = None
     used_upserts: str | None = None
+    used_calls: str | None = None
 
     report: str | None = None
     """Id of the last applied report."""
@@ -171,6 +172,16 @@ class Payload:
     text: str
     created_at: float | None = None
     length: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """Beside a run: something was done to it, and must not be done again. Never deleted."""
+
+    key: Key
+    created_at: float
+    verdict: str | None = None
+    """Why it could not be done; None: it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

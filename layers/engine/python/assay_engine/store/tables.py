@@ -25,7 +25,7 @@ from pynamodb.models import Model
 from ..app.ports import Stored
 from ..core.activity import Activity
 from ..core.errors import BusyError
-from ..core.run import Chunk, Head, Payload, Pointer, Record
+from ..core.run import Chunk, Head, Marker, Payload, Pointer, Record
 from ..core.worker import Namespace, QueueEntry, Worker
 
 PK, SK = "pk", "sk"
@@ -105,6 +105,7 @@ class HeadRow(Row):
     used_timers = UnicodeAttribute(attr_name="ut")
     used_side_effects = UnicodeAttribute(attr_name="us")
     used_upserts = UnicodeAttribute(attr_name="uu")
+    used_calls = UnicodeAttribute(attr_name="uc")
     report = UnicodeAttribute(attr_name="rid")
     cancel_after = NumberAttribute(attr_name="cn")
     cancel_due = NumberAttribute(attr_name="cd")
@@ -132,6 +133,11 @@ class PayloadRow(Row):
     text = UnicodeAttribute(attr_name="x")
     created_at = NumberAttribute(attr_name="at")
     length = NumberAttribute(attr_name="n")
+
+
+class MarkerRow(Row):
+    created_at = NumberAttribute(attr_name="at")
+    verdict = UnicodeAttribute(attr_name="x")
 
 
 class PointerRow(Row):
@@ -188,6 +194,7 @@ ROWS: dict[type[Stored], type[Row]] = {
     Record: RecordRow,
     Chunk: ChunkRow,
     Payload: PayloadRow,
+    Marker: MarkerRow,
     Pointer: PointerRow,
     Activity: ActivityRow,
     Worker: WorkerRow,
