@@ -28,7 +28,7 @@ from ..core.errors import BusyError
 from ..core.history import EventType, Numbered
 from ..core.render import shipped
 from ..core.run import Head, Record
-from . import calls, history, payloads, queues
+from . import calls, history, payloads, queues, replies
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 from .ports import ConditionFailedError
@@ -54,25 +54,32 @@ def pay(engine: Engine, head: Head) -> Paid:
     events = [n for n in history.load(engine, head, after=first - 1) if n.seq in owed]
     called: dict[int, calls.Paid] = {}
     for place, numbered in enumerate(events):
-        match numbered.event.type:
-            case EventType.ACTIVITY_SCHEDULED:
-                # Told apart by microseconds, so that they are handed out in their order.
-                put_activity(engine, head, numbered, (place - len(events)) * 1e-6)
-            case EventType.CHILD_STARTED:
-                _put_child(engine, head, numbered)
-            case EventType.ATTRIBUTES_UPSERTED:
-                merge_attributes(engine, head)
-            case EventType.ACTIVITY_RETRY_REQUESTED:
-                _retry_activity(engine, head, numbered)
-            case EventType.WORKFLOW_CALLED:
-                called[numbered.seq] = calls.pay(engine, head, numbered)
-            case other:
-                raise AssertionError(f"{other} owes nothing")
+        if numbered.event.type is EventType.WORKFLOW_CALLED:
+            called[numbered.seq] = calls.pay(engine, head, numbered)
+        else:
+            # Told apart by microseconds, so that they are handed out in their order.
+            _put(engine, head, numbered, (place - len(events)) * 1e-6)
     return Paid(
         seqs=owed - called.keys(),
         left=frozenset(seq for seq, paid in called.items() if not paid.done),
         stopped=tuple(paid.stopped for paid in called.values() if paid.stopped is not None),
     )
+
+
+def _put(engine: Engine, head: Head, numbered: Numbered, offset: float) -> None:
+    match numbered.event.type:
+        case EventType.ACTIVITY_SCHEDULED:
+            put_activity(engine, head, numbered, offset)
+        case EventType.CHILD_STARTED:
+            _put_child(engine, head, numbered)
+        case EventType.ATTRIBUTES_UPSERTED:
+            merge_attributes(engine, head)
+        case EventType.ACTIVITY_RETRY_REQUESTED:
+            _retry_activity(engine, head, numbered)
+        case EventType.REPLY_SENT:
+            replies.put(engine, head, numbered)
+        case other:
+            raise AssertionError(f"{other} owes nothing")
 
 
 def hold_secs(policy: Policy) -> float:

@@ -8,9 +8,11 @@ from ..core.change import Change, Drop, Equals
 from ..core.history import EventType
 from ..core.run import Head
 from ..core.values import Parcels
-from . import inbound, payloads
+from . import delivery, inbound, payloads
+from .delivery import Deed, Delivered
 from .engine import Engine
 from .inbound import Inbound
+from .names import RunRef, need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,18 @@ class Signal:
     reply_to: str | None = None
     sender: tuple[str, str] | None = None
     """Id and run id of the run that sends it."""
+
+
+def request(engine: Engine, ref: RunRef, signal: Signal) -> bool:
+    """Deliver a signal that its sender may repeat; False if the run is closed and had not got
+    it before. Row `signal of a numbered request`."""
+    ids.check_name(signal.name, "signal name")
+    head = need(engine, ref)
+    deed = Deed(
+        write=lambda image: append_to(engine, image, signal),
+        request_id=ids.check_request(signal.request_id),
+    )
+    return delivery.deliver(engine, head.key, deed) in (Delivered.NOW, Delivered.BEFORE)
 
 
 def received(signal: Signal, parcels: Parcels) -> Inbound:

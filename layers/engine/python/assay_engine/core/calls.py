@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from . import ids, limits, seqs
+from . import durations, ids, seqs
 from .draft import Draft
 from .errors import InvalidError
 from .history import EventType, Numbered
@@ -43,7 +43,7 @@ class CallWorkflow(Struct, frozen=True, kw_only=True):
 
 def read_call(raw: Mapping[str, Any]) -> CallWorkflow:
     call = _call(raw.get("call"))
-    name = _text(raw, "name")
+    name, deadline = _text(raw, "name"), raw.get("deadline")
     if call is Call.SIGNAL and name is None:
         raise InvalidError("CallWorkflow: a signal needs a name")
     return CallWorkflow(
@@ -53,7 +53,7 @@ def read_call(raw: Mapping[str, Any]) -> CallWorkflow:
         name=name,
         payload=raw.get("payload", UNSET),
         reason=_text(raw, "reason"),
-        deadline=_deadline(raw.get("deadline")),
+        deadline=None if deadline is None else durations.parse(deadline, "CallWorkflow: deadline"),
         request_id=None if raw.get("request_id") is None else ids.check_request(raw["request_id"]),
         reply_to=_text(raw, "reply_to"),
     )
@@ -82,15 +82,6 @@ def _needed(raw: Mapping[str, Any], name: str) -> str:
     if not found:
         raise InvalidError(f"CallWorkflow: {name} is missing")
     return found
-
-
-def _deadline(raw: Any) -> float | None:
-    if raw is None:
-        return None
-    numeric = isinstance(raw, int | float) and not isinstance(raw, bool)
-    if not numeric or not 0 <= raw <= limits.MAX_TIMER_SECS:
-        raise InvalidError("CallWorkflow: deadline must be a number of seconds, 0 or more")
-    return float(raw)
 
 
 def record_call(draft: Draft, command: CallWorkflow) -> None:

@@ -15,6 +15,7 @@ from .activity import Policy
 from .calls import CallWorkflow, read_call
 from .errors import InvalidError
 from .failures import Failure
+from .replies import Reply, read_reply
 
 _ABSENT = object()
 
@@ -100,6 +101,7 @@ Command = (
     | RecordSnapshot
     | UpsertSearchAttributes
     | CallWorkflow
+    | Reply
     | Closing
 )
 
@@ -200,6 +202,7 @@ _READERS: dict[str, Any] = {
     "ScheduleTimer": _timer,
     "CancelTimer": lambda raw: CancelTimer(seq=seqs.checked(raw.get("seq"), "CancelTimer: seq")),
     "CallWorkflow": read_call,
+    "Reply": read_reply,
     "WaitForSignal": _wait,
     "RecordSideEffect": _side_effect,
     "StartChildWorkflow": _child,

@@ -21,6 +21,7 @@ from .decide import Batch, Outcome, close, decide
 from .draft import Draft
 from .history import EventType
 from .keys import Key
+from .replies import Reply
 from .run import Head
 
 
@@ -192,6 +193,7 @@ _COUNTS: dict[type, str] = {
     RecordSideEffect: "used_side_effects",
     UpsertSearchAttributes: "used_upserts",
     CallWorkflow: "used_calls",
+    Reply: "used_replies",
 }
 _COUNTED = tuple(_COUNTS.values())
 

@@ -23,10 +23,13 @@ from .commands import (
 )
 from .draft import Draft
 from .history import EventType, policy_fields
+from .replies import Reply, record_reply
 from .run import Status
 from .values import text
 
-Noted = RecordSideEffect | UpsertSearchAttributes | RecordSnapshot | CancelTimer | CallWorkflow
+Noted = (
+    RecordSideEffect | UpsertSearchAttributes | RecordSnapshot | CancelTimer | CallWorkflow | Reply
+)
 _CANCELLED_BEFORE = "cancelled: cancel was requested before this was started"
 
 
@@ -106,6 +109,8 @@ def _record(draft: Draft, command: Noted, batch: Batch, outcome: Outcome) -> Non
             _cancel_timer(draft, command)
         case CallWorkflow():
             record_call(draft, command)
+        case Reply():
+            record_reply(draft, command)
         case UpsertSearchAttributes():
             outcome.wake = _upsert(draft, command) or outcome.wake
         case RecordSnapshot(state=state):

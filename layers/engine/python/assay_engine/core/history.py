@@ -36,6 +36,7 @@ class EventType(StrEnum):
     STALLED = "WorkflowStalled"
     WORKFLOW_CALLED = "WorkflowCalled"
     WORKFLOW_CALL_ENDED = "WorkflowCallEnded"
+    REPLY_SENT = "ReplySent"
 
 
 CODES: Mapping[EventType, str] = {
@@ -61,6 +62,7 @@ CODES: Mapping[EventType, str] = {
     EventType.STALLED: "Z",
     EventType.WORKFLOW_CALLED: "P",
     EventType.WORKFLOW_CALL_ENDED: "PE",
+    EventType.REPLY_SENT: "Y",
 }
 _TYPES = {code: kind for kind, code in CODES.items()}
 

@@ -11,7 +11,7 @@ SEPARATOR = "\x1f"
 HEAD = "H"
 # Sort keys inside a run's partition: the letter, the run's nonce, then what tells them apart.
 RECORD, CHUNK, PAYLOAD, SNAPSHOT = "R", "C", "P", "S"
-MARKER = "M"
+MARKER, REPLY = "M", "Y"
 RUN, ACTIVITY, WORKERS, QUEUE, POINTER = "run", "act", "wrk", "que", "ptr"
 NAMESPACES = "nsp"
 
@@ -63,6 +63,15 @@ def call_mark(head_key: Key, sender_nonce: str, event_seq: int) -> Key:
 
 def request_mark(head_key: Key, nonce: str, request_id: str) -> Key:
     return Key(head_key.pk, join(MARKER, nonce, "r", request_id))
+
+
+def reply(head_key: Key, nonce: str, request_id: str) -> Key:
+    return Key(head_key.pk, join(REPLY, nonce, request_id))
+
+
+def reply_slot(head_key: Key, request_id: str) -> str:
+    """What those wait for who want to hear of a reply: a few, so that none need be forgotten."""
+    return join(REPLY, _digest(join(head_key.pk, request_id))[:2])
 
 
 def activity(activity_id: int, nonce: str, event_seq: int) -> Key:

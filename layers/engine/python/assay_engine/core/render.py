@@ -5,6 +5,7 @@ from typing import Any
 
 from . import calls, failures, ids, values
 from .history import OUTCOMES, Event, EventType, Numbered
+from .replies import shown_reply
 
 Schedules = Mapping[int, Numbered]
 """Activity seq -> the last ActivityScheduled with it."""
@@ -111,6 +112,7 @@ _PLAIN: Mapping[EventType, Any] = {
     EventType.SIGNAL_RECEIVED: calls.shown_signal,
     EventType.WORKFLOW_CALLED: calls.shown_call,
     EventType.WORKFLOW_CALL_ENDED: calls.shown_end,
+    EventType.REPLY_SENT: shown_reply,
     EventType.AWAITING_SIGNAL: _awaiting,
     EventType.SIDE_EFFECT: _side_effect,
     EventType.CHILD_STARTED: lambda n: {

@@ -92,6 +92,7 @@ class Head:
     used_side_effects: str | None = None
     used_upserts: str | None = None
     used_calls: str | None = None
+    used_replies: str | None = None
 
     report: str | None = None
     """Id of the last applied report."""
@@ -166,7 +167,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """A value too big for the head, or a snapshot."""
+    """A value too big for the head, a snapshot, or a reply."""
 
     key: Key
     text: str

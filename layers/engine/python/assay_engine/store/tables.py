@@ -106,6 +106,7 @@ class HeadRow(Row):
     used_side_effects = UnicodeAttribute(attr_name="us")
     used_upserts = UnicodeAttribute(attr_name="uu")
     used_calls = UnicodeAttribute(attr_name="uc")
+    used_replies = UnicodeAttribute(attr_name="ur")
     report = UnicodeAttribute(attr_name="rid")
     cancel_after = NumberAttribute(attr_name="cn")
     cancel_due = NumberAttribute(attr_name="cd")

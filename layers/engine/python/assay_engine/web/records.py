@@ -1,7 +1,7 @@
 """The records of the wire, field by field. Every key is always there, absent values are null;
 the one exception is `truncated`, which stands only where something was left out."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -156,6 +156,21 @@ class Delivery(Record, kw_only=True):
     """`delivered` is there, and false, when the run had ended: nothing was recorded."""
 
     delivered: bool | UnsetType = UNSET
+
+
+class Reply(Record, kw_only=True):
+    """The run's reply to a request."""
+
+    replied: Literal[True]
+    payload: Any
+    error: Annotated[Any, Meta(description="A text or a failure, if it could not do it")]
+
+
+class NoReply(Record, kw_only=True):
+    """There is none yet, or, if the run has ended, there will be none."""
+
+    replied: Literal[False]
+    status: Status
 
 
 class State(Record, kw_only=True):
