@@ -167,8 +167,9 @@ def test_a_waiting_call_ends_with_its_time_or_with_the_run(world: World) -> None
     waits = patient(world)
     assert look(world, wait_secs=2.5).status == "PENDING"
     assert waits.waits == [1.0, 1.0, 0.5]
-    patient(world, lambda: world.terminate("a"))
+    waits = patient(world, lambda: world.terminate("a"))
     assert look(world, wait_secs=20).status == "FAILED"
+    assert waits.waits == [1.0]
 
 
 def test_nobody_waits_for_a_caller_that_is_gone(world: World) -> None:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from ..core import keys, limits
-from ..core.change import Change
+from ..core.change import Change, Equals
 from ..core.errors import BusyError
 from ..core.keys import Key
 from ..core.run import Head, Marker
 from . import history
 from .engine import Engine
+from .inbound import Inbound, change
 from .ports import ConditionFailedError, PutIf, TransactionRefusedError, Update
 
 _TRIES = 25
@@ -36,6 +37,8 @@ class Deed:
     """Once, whatever run has the id by then."""
     request_id: str | None = None
     """Once in this very run."""
+    nonce: str | None = None
+    """Only to this incarnation of the id."""
 
     def marks(self, target: Head | None) -> list[Key]:
         found = [] if self.mark is None else [self.mark]
@@ -49,7 +52,7 @@ def deliver(engine: Engine, key: Key, deed: Deed) -> Delivered:
     for _ in range(_TRIES):
         target = engine.store.get(Head, key)
         marks = deed.marks(target)
-        if target is None or not target.is_open:
+        if target is None or not target.is_open or deed.nonce not in (None, target.nonce):
             if engine.store.get_many(Marker, marks):
                 return Delivered.BEFORE
             return Delivered.NOT_FOUND if target is None else Delivered.CLOSED
@@ -66,6 +69,12 @@ def deliver(engine: Engine, key: Key, deed: Deed) -> Delivered:
         _follow_up(engine, target)
         return Delivered.NOW
     raise BusyError("the run is changing too fast")
+
+
+def append_change(engine: Engine, target: Head, event: Inbound) -> Change:
+    """An inbound append on condition that the run is still the one that was looked at."""
+    appended = change(engine.now(), event, target.lease_token is not None)
+    return Change(when=(*appended.when, Equals(("nonce",), target.nonce)), do=appended.do)
 
 
 def _follow_up(engine: Engine, before: Head) -> None:

@@ -25,7 +25,7 @@ from ..core.errors import BusyError
 from ..core.history import EventType
 from ..core.keys import Key
 from ..core.run import Head
-from . import children, history, owed, payloads, stopping
+from . import children, history, owed, payloads, stopping, watching
 from .engine import Engine
 from .inbound import NotAppendedError, append
 from .ports import ConditionFailedError
@@ -99,12 +99,15 @@ def finish(engine: Engine, head: Head) -> None:
     if head.is_open:
         return
     left = pay(engine, head).left
+    told = watching.tell_all(engine, head)
     if head.cleanup:
         _cancel_queued(engine, head, up_to=head.length)
         _cancel_children(engine, head, reason="the parent run ended")
-    gone: tuple[Action, ...] = tuple(Drop((name,)) for name in ("owed", "queued", "cleanup", "due"))
-    if left:
-        # Somebody it calls is too busy: it stays in the index for that.
+    gone: tuple[Action, ...] = tuple(
+        Drop((name,)) for name in ("owed", "queued", "cleanup", "watched", "due")
+    )
+    if left or not told:
+        # Somebody it calls, or has to tell, is too busy: it stays in the index for that.
         gone = (Put(("owed",), left), Put(("due",), engine.now() + limits.OWED_SECS))
     change = Change(
         when=(Missing(("open",)), Equals(("version",), head.version)),

@@ -131,7 +131,7 @@ def _switch(engine: Engine, source: Head, target: Head) -> None:
     when = (Exists(("open",)), Equals(("version",), source.version))
     change = Change(when=when, do=draft.finish())
     engine.store.transact([Update(Head, source.key, change), PutIf(target)])
-    if source.owed:
+    if source.owed or source.watched:
         closed = engine.store.get(Head, source.key)
         if closed is not None:
             ending.finish(engine, closed)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import ids
-from ..core.change import Change, Drop, Equals
+from ..core.change import Change, Drop
 from ..core.history import EventType
 from ..core.run import Head
 from ..core.values import Parcels
-from . import delivery, inbound, payloads
+from . import delivery, payloads
 from .delivery import Deed, Delivered
 from .engine import Engine
 from .inbound import Inbound
@@ -53,10 +53,4 @@ def append_to(engine: Engine, target: Head, signal: Signal) -> Change:
     parcels = Parcels()
     event = received(signal, parcels)
     payloads.put(engine, target.key, target.nonce, parcels)
-    return of_image(engine, target, event)
-
-
-def of_image(engine: Engine, target: Head, event: Inbound) -> Change:
-    """An inbound append on condition that the run is still the one that was looked at."""
-    change = inbound.change(engine.now(), event, target.lease_token is not None)
-    return Change(when=(*change.when, Equals(("nonce",), target.nonce)), do=change.do)
+    return delivery.append_change(engine, target, event)

@@ -11,16 +11,21 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from . import durations, ids, seqs
+from . import durations, failures, ids, seqs
 from .draft import Draft
 from .errors import InvalidError
 from .history import EventType, Numbered
+from .run import Status
 
 
 class Call(StrEnum):
     SIGNAL = "signal"
     CANCEL = "cancel"
     TERMINATE = "terminate"
+    MONITOR = "monitor"
+    UNMONITOR = "unmonitor"
+    LINK = "link"
+    UNLINK = "unlink"
 
 
 NOT_FOUND, CLOSED = "NOT_FOUND", "CLOSED"
@@ -94,7 +99,13 @@ def record_call(draft: Draft, command: CallWorkflow) -> None:
     data = {letter: value for letter, value in data.items() if value is not None}
     if command.payload is not UNSET:
         data |= draft.parcels.field(command.payload, "payload")
-    draft.owed.add(draft.append(EventType.WORKFLOW_CALLED, data))
+    seq = draft.append(EventType.WORKFLOW_CALLED, data)
+    draft.owed.add(seq)
+    if command.call in (Call.MONITOR, Call.LINK):
+        draft.watching.add(seq)
+    if command.call is Call.LINK:
+        # The other side will watch this run.
+        draft.put("watched", value=1)
 
 
 def shown_call(numbered: Numbered) -> dict[str, Any]:
@@ -112,6 +123,18 @@ def shown_end(numbered: Numbered) -> dict[str, Any]:
     if error is None:
         return {"call_seq": data["q"]}
     return {"call_seq": data["q"], "error": {"kind": error, "message": _MESSAGES[error]}}
+
+
+def shown_exit(numbered: Numbered) -> dict[str, Any]:
+    """How a watched run ended. Without `call_seq`: the other side has made the link."""
+    data = numbered.event.data
+    shown = {"call_seq": data.get("q"), "workflow_id": data["i"], "status": data["s"]}
+    if data["s"] == Status.COMPLETED:
+        shown["result"] = data.get("v")
+    elif "e" in data or "v" in data:
+        shown["error"] = data.get("e", data.get("v"))
+    shown |= failures.shown(data)
+    return {**shown, "link": True} if "l" in data else shown
 
 
 def shown_signal(numbered: Numbered) -> dict[str, Any]:

@@ -206,7 +206,7 @@ def _assumptions(head: Head, draft: Draft) -> tuple[Condition, ...]:
             old = getattr(head, name)
             wanted.append(Missing((name,)) if old is None else Equals((name,), old))
     if ("open",) in draft.sets:
-        wanted.append(Missing(("owed",)))
+        wanted += [Missing(("owed",)), Missing(("watched",))]
     else:
         moment = draft.need()
         if moment is not None:

@@ -33,6 +33,7 @@ class Draft:
     """Path -> new value; None drops it."""
     queued: set[int] = field(default_factory=set)
     owed: set[int] = field(default_factory=set)
+    watching: set[int] = field(default_factory=set)
     unqueued: set[int] = field(default_factory=set)
     paid: set[int] = field(default_factory=set)
     cut_to: int | None = None
@@ -101,6 +102,7 @@ class Draft:
             done.append(Drop(path) if value is None else Put(path, value))
         done += self._set_changes("queued", self.queued, self.unqueued)
         done += self._set_changes("owed", self.owed, self.paid)
+        done += self._set_changes("watching", self.watching, set())
         return tuple(done)
 
     def _appended(self) -> tuple[Action, ...]:

@@ -36,6 +36,7 @@ class EventType(StrEnum):
     STALLED = "WorkflowStalled"
     WORKFLOW_CALLED = "WorkflowCalled"
     WORKFLOW_CALL_ENDED = "WorkflowCallEnded"
+    WORKFLOW_EXITED = "WorkflowExited"
     REPLY_SENT = "ReplySent"
 
 
@@ -62,6 +63,7 @@ CODES: Mapping[EventType, str] = {
     EventType.STALLED: "Z",
     EventType.WORKFLOW_CALLED: "P",
     EventType.WORKFLOW_CALL_ENDED: "PE",
+    EventType.WORKFLOW_EXITED: "PX",
     EventType.REPLY_SENT: "Y",
 }
 _TYPES = {code: kind for kind, code in CODES.items()}

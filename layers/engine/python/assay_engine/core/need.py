@@ -8,7 +8,8 @@ def need(head: Head, now: float) -> float | None:
     """The earliest moment at which the run needs attention; None: it only waits to be told."""
     if head.lease_token is not None:
         return head.lease_until
-    moments = [now + limits.OWED_SECS] if head.owed or head.cleanup else []
+    owes = head.owed or head.cleanup or (head.watched and not head.is_open)
+    moments = [now + limits.OWED_SECS] if owes else []
     if head.is_open:
         moments += _of_open(head, now)
     return min(moments, default=None)

@@ -112,6 +112,7 @@ _PLAIN: Mapping[EventType, Any] = {
     EventType.SIGNAL_RECEIVED: calls.shown_signal,
     EventType.WORKFLOW_CALLED: calls.shown_call,
     EventType.WORKFLOW_CALL_ENDED: calls.shown_end,
+    EventType.WORKFLOW_EXITED: calls.shown_exit,
     EventType.REPLY_SENT: shown_reply,
     EventType.AWAITING_SIGNAL: _awaiting,
     EventType.SIDE_EFFECT: _side_effect,

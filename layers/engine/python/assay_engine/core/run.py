@@ -93,6 +93,10 @@ class Head:
     used_upserts: str | None = None
     used_calls: str | None = None
     used_replies: str | None = None
+    watching: frozenset[int] | None = None
+    """Seqs of the monitor and link calls whose other run has not ended."""
+    watched: int | None = None
+    """Somebody is to be told when the run ends; on a closed run: has still to be told."""
 
     report: str | None = None
     """Id of the last applied report."""
@@ -183,6 +187,25 @@ class Marker:
     created_at: float
     verdict: str | None = None
     """Why it could not be done; None: it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """Beside a run: another one that is told how it ends. Never deleted."""
+
+    key: Key
+    run_id: str
+    """Of the run that is told."""
+    nonce: str
+    origin: str
+    """Nonce of the run whose call this comes from."""
+    seq: int
+    """Of that call's event."""
+    call_seq: int | None = None
+    """Absent: the run that is told is the other side of a link, it has not called."""
+    name: str
+    """What the run that is told calls the watched one."""
+    link: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

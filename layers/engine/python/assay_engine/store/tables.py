@@ -25,7 +25,7 @@ from pynamodb.models import Model
 from ..app.ports import Stored
 from ..core.activity import Activity
 from ..core.errors import BusyError
-from ..core.run import Chunk, Head, Marker, Payload, Pointer, Record
+from ..core.run import Chunk, Head, Marker, Payload, Pointer, Record, Watcher
 from ..core.worker import Namespace, QueueEntry, Worker
 
 PK, SK = "pk", "sk"
@@ -107,6 +107,8 @@ class HeadRow(Row):
     used_upserts = UnicodeAttribute(attr_name="uu")
     used_calls = UnicodeAttribute(attr_name="uc")
     used_replies = UnicodeAttribute(attr_name="ur")
+    watching = NumberSetAttribute(attr_name="wt")
+    watched = NumberAttribute(attr_name="wd")
     report = UnicodeAttribute(attr_name="rid")
     cancel_after = NumberAttribute(attr_name="cn")
     cancel_due = NumberAttribute(attr_name="cd")
@@ -139,6 +141,16 @@ class PayloadRow(Row):
 class MarkerRow(Row):
     created_at = NumberAttribute(attr_name="at")
     verdict = UnicodeAttribute(attr_name="x")
+
+
+class WatcherRow(Row):
+    run_id = UnicodeAttribute(attr_name="i")
+    nonce = UnicodeAttribute(attr_name="o")
+    origin = UnicodeAttribute(attr_name="f")
+    seq = NumberAttribute(attr_name="s")
+    call_seq = NumberAttribute(attr_name="c")
+    name = UnicodeAttribute(attr_name="n")
+    link = NumberAttribute(attr_name="l")
 
 
 class PointerRow(Row):
@@ -196,6 +208,7 @@ ROWS: dict[type[Stored], type[Row]] = {
     Chunk: ChunkRow,
     Payload: PayloadRow,
     Marker: MarkerRow,
+    Watcher: WatcherRow,
     Pointer: PointerRow,
     Activity: ActivityRow,
     Worker: WorkerRow,
