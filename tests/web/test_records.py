@@ -51,6 +51,7 @@ def test_a_workflow_has_every_key(calls: Calls) -> None:
         "completed_at": None,
         "continued_to": None,
         "problem": None,
+        "memo": None,
         "failure": None,
     }
 

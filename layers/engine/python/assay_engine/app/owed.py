@@ -216,24 +216,32 @@ def merge_attributes(engine: Engine, head: Head) -> None:
 
 
 def _merge(engine: Engine, head: Head, record: Record, news: list[Numbered]) -> bool:
-    text = payloads.text(engine, head.key, head.nonce, record.search_attributes)
-    merged = values.parse(text) if text else {}
-    if not isinstance(merged, dict):
-        merged = {}
-    for numbered in news:
-        merged |= numbered.event.data.get("v") or {}
+    patches = [n.event.data.get("v") or {} for n in news]
+    memos = [n.event.data["m"] for n in news if "m" in n.event.data]
     parcels = values.Parcels()
-    stored = parcels.store(merged, "search_attributes")
+    merged = _merged(engine, head, record.search_attributes, patches)
+    puts = [Put(("search_attributes",), parcels.store(merged, "search_attributes"))]
+    if memos:
+        merged = _merged(engine, head, record.memo, memos)
+        puts.append(Put(("memo",), parcels.store(merged, "memo")))
     payloads.put(engine, head.key, head.nonce, parcels)
     change = Change(
         when=(Equals(("attributes_seq",), record.attributes_seq),),
-        do=(
-            Put(("search_attributes",), stored),
-            Put(("attributes_seq",), news[-1].seq),
-        ),
+        do=(*puts, Put(("attributes_seq",), news[-1].seq)),
     )
     try:
         engine.store.update(Record, record.key, change)
     except ConditionFailedError:
         return False
     return True
+
+
+def _merged(
+    engine: Engine, head: Head, stored: str | None, patches: list[dict[str, Any]]
+) -> dict[str, Any]:
+    text = payloads.text(engine, head.key, head.nonce, stored)
+    found = values.parse(text) if text else {}
+    merged: dict[str, Any] = found if isinstance(found, dict) else {}
+    for patch in patches:
+        merged |= patch
+    return merged

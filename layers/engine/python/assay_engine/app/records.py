@@ -23,6 +23,7 @@ def run_view(engine: Engine, head: Head, record: Record | None = None) -> RunVie
         head=head,
         input=_text(engine, head, record.input if record else None),
         search_attributes=_text(engine, head, record.search_attributes if record else None),
+        memo=_text(engine, head, record.memo if record else None),
         result=result,
         error=error,
         failure=failure,

@@ -19,11 +19,12 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """A run as a reader sees it. `input`, `result`, `search_attributes` are compact JSON text."""
+    """A run as a reader sees it. `input`, `result`, `search_attributes`, `memo` are JSON text."""
 
     head: Head
     input: str | None = None
     search_attributes: str | None = None
+    memo: str | None = None
     result: str | None = None
     error: str | None = None
     failure: Failure | None = None

@@ -70,6 +70,8 @@ class UpsertSearchAttributes(Struct, frozen=True, kw_only=True):
     patch: Mapping[str, Any]
     seq: int | None
     """Counted by clients that skip upserts found in history; absent from old ones."""
+    memo: Mapping[str, Any] | None = None
+    """Merged into the run's memo, as the patch into its search attributes."""
 
 
 class ContinueAsNew(Struct, frozen=True, kw_only=True):
@@ -177,7 +179,12 @@ def _upsert(raw: Mapping[str, Any]) -> UpsertSearchAttributes:
         patch = {}
     if not isinstance(patch, Mapping):
         raise InvalidError("search_attributes patch must be a JSON object")
-    return UpsertSearchAttributes(patch=patch, seq=_whole(raw.get("seq")))
+    memo = raw.get("memo")
+    if memo == []:
+        memo = {}
+    if memo is not None and not isinstance(memo, Mapping):
+        raise InvalidError("UpsertSearchAttributes: memo must be a JSON object")
+    return UpsertSearchAttributes(patch=patch, seq=_whole(raw.get("seq")), memo=memo)
 
 
 def _continue(raw: Mapping[str, Any]) -> ContinueAsNew:

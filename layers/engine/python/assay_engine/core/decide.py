@@ -25,7 +25,7 @@ from .draft import Draft
 from .history import EventType, policy_fields
 from .replies import Reply, record_reply
 from .run import Status
-from .values import text
+from .values import second_field, text
 
 Noted = (
     RecordSideEffect | UpsertSearchAttributes | RecordSnapshot | CancelTimer | CallWorkflow | Reply
@@ -239,6 +239,8 @@ def _upsert(draft: Draft, command: UpsertSearchAttributes) -> bool:
 
 def _append_upsert(draft: Draft, command: UpsertSearchAttributes, seq: int) -> None:
     data = {"q": seq, **draft.parcels.field(dict(command.patch), "patch")}
+    if command.memo is not None:
+        data |= second_field(draft.parcels.store(dict(command.memo), "memo"), "m")
     draft.owed.add(draft.append(EventType.ATTRIBUTES_UPSERTED, data))
 
 
@@ -246,7 +248,8 @@ def _legacy_upsert(draft: Draft, command: UpsertSearchAttributes) -> bool:
     """The old client yields at every upsert and never looks for it in history, so code
     behind one is out of its reach. It is woken once; if it comes back with the same patch
     and has seen nothing new, the stall is made visible and the run parks."""
-    patch = ids.short_hash(text(dict(command.patch)))
+    told = dict(command.patch) if command.memo is None else [command.patch, command.memo]
+    patch = ids.short_hash(text(told))
     last, _, at = (draft.head.upsert or "").partition("@")
     if last == patch and at.rstrip("!") == str(draft.head.length):
         if not at.endswith("!"):

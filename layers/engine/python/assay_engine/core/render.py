@@ -92,6 +92,12 @@ def _side_effect(numbered: Numbered) -> dict[str, Any]:
     return {"side_effect_seq": data["q"], "name": data["n"], "value": data.get("v")}
 
 
+def _upserted(numbered: Numbered) -> dict[str, Any]:
+    data = numbered.event.data
+    memo = {"memo": data["m"]} if "m" in data else {}
+    return {"upsert_seq": data["q"], "patch": data.get("v"), **memo}
+
+
 def _reason(numbered: Numbered) -> dict[str, Any] | None:
     reason = numbered.event.data.get("e")
     return None if reason is None else {"reason": reason}
@@ -129,10 +135,7 @@ _PLAIN: Mapping[EventType, Any] = {
         "error": error_of(n.event.data),
         **failures.shown(n.event.data),
     },
-    EventType.ATTRIBUTES_UPSERTED: lambda n: {
-        "upsert_seq": n.event.data["q"],
-        "patch": n.event.data.get("v"),
-    },
+    EventType.ATTRIBUTES_UPSERTED: _upserted,
     EventType.STALLED: lambda n: {"warning": n.event.data["e"]},
 }
 

@@ -154,7 +154,8 @@ class Record:
     """A stored value, see `core.values`."""
     search_attributes: str | None = None
     attributes_seq: int = 0
-    """Seq of the last SearchAttributesUpserted merged into `search_attributes`."""
+    """Seq of the last SearchAttributesUpserted merged into `search_attributes` and `memo`."""
+    memo: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,6 +126,7 @@ class RecordRow(Row):
     input = UnicodeAttribute(attr_name="i")
     search_attributes = UnicodeAttribute(attr_name="sa")
     attributes_seq = NumberAttribute(attr_name="as")
+    memo = UnicodeAttribute(attr_name="me")
 
 
 class ChunkRow(Row):

@@ -57,7 +57,7 @@ class Failure(Record, kw_only=True, omit_defaults=True):
 
 
 class Workflow(Record, kw_only=True):
-    """A run. `input`, `result` and `search_attributes` are JSON text."""
+    """A run. `input`, `result`, `search_attributes` and `memo` are JSON text."""
 
     id: str
     namespace: str
@@ -80,6 +80,7 @@ class Workflow(Record, kw_only=True):
     problem: Annotated[
         Problem | None, Meta(description="Why the run does not go on, where the engine knows")
     ]
+    memo: JsonText | None
     failure: Annotated[
         Failure | None, Meta(description="What made it fail, for programs, where the run said it")
     ]

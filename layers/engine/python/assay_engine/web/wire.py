@@ -14,7 +14,7 @@ from assay_engine.web import records
 R = TypeVar("R", records.Workflow, records.Event, records.Activity)
 
 _LONG_FIELDS = {
-    records.Workflow: ("input", "result", "error", "search_attributes", "failure"),
+    records.Workflow: ("input", "result", "error", "search_attributes", "memo", "failure"),
     records.Event: ("payload",),
     records.Activity: ("input", "result", "error"),
 }
@@ -61,6 +61,7 @@ def workflow(view: views.RunView, now: float) -> records.Workflow:
         completed_at=head.completed_at,
         continued_to=head.continued_to,
         problem=_problem(head),
+        memo=view.memo,
         failure=None if view.failure is None else msgspec.convert(view.failure, records.Failure),
     )
 
