@@ -70,7 +70,7 @@ def _needs_somebody(head: Head, now: float) -> float | None:
     if head.lease_token is not None:
         return head.lease_until
     moments = list[float]()
-    if head.owed or head.cleanup:
+    if head.owed or head.cleanup or (head.watched and not head.is_open):
         moments.append(now + limits.OWED_SECS)
     if head.is_open:
         moments += head.timers.values()
