@@ -60,7 +60,7 @@ def pay(engine: Engine, head: Head) -> Paid:
             # Told apart by microseconds, so that they are handed out in their order.
             _put(engine, head, numbered, (place - len(events)) * 1e-6)
     return Paid(
-        seqs=owed - called.keys(),
+        seqs=owed.difference(called),
         left=frozenset(seq for seq, paid in called.items() if not paid.done),
         stopped=tuple(paid.stopped for paid in called.values() if paid.stopped is not None),
     )
