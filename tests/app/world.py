@@ -160,6 +160,20 @@ def timer(seq: int, secs: float) -> dict[str, Any]:
     return {"type": "ScheduleTimer", "seq": seq, "duration_secs": secs}
 
 
+def cancel_timer(seq: int) -> dict[str, Any]:
+    return {"type": "CancelTimer", "seq": seq}
+
+
+def call(what: str, seq: int = 1, workflow_id: str = "b", **fields: Any) -> dict[str, Any]:
+    return {
+        "type": "CallWorkflow",
+        "seq": seq,
+        "call": what,
+        "workflow_id": workflow_id,
+        **fields,
+    }
+
+
 def child(run_id: str, **fields: Any) -> dict[str, Any]:
     start = {"workflow_type": "Kid", "workflow_id": run_id, "task_queue": "kids"}
     return {"type": "StartChildWorkflow", **start, **fields}

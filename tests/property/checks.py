@@ -29,6 +29,8 @@ def check(world: World) -> None:
         _children_end_by_their_policy(world, head)
     _items_agree_with_history(world)
     _signals_are_there_once(world)
+    _calls_are_made_once(world)
+    _links_are_told_once(world)
     for slot in SLOTS:
         assert not world.witness.due(slot, limit=1), "an index entry that nobody needs"
 
@@ -130,6 +132,7 @@ def _ends_as_its_program_does(world: World, head: Head) -> None:
 def _owes_nothing(world: World, head: Head) -> None:
     assert head.due is None
     assert not head.cleanup
+    assert not head.watched, f"{head.id} has not told who watches it"
     assert not head.owed, f"{head.id} owes {head.owed} for ever"
     record = world.witness.get(Record, keys.record(head.key, head.nonce))
     assert record is not None
@@ -215,3 +218,41 @@ def _signals_are_there_once(world: World) -> None:
         )
         wanted = {True: (1,), False: (0,), None: (0, 1)}[sent.answered]
         assert found in wanted, f"signal {sent.mark} to {sent.run_id} is there {found} times"
+
+
+def _calls_are_made_once(world: World) -> None:
+    """A signal of a run is there if it was told so, and not if it was told that it is not."""
+    received = [
+        event.data.get("v")
+        for log in world.witness.logs.values()
+        for event in log.events
+        if event.type is EventType.SIGNAL_RECEIVED and "s" in event.data
+    ]
+    for (key, _), log in world.witness.logs.items():
+        ends = {e.data["q"]: e for e in log.events if e.type is EventType.WORKFLOW_CALL_ENDED}
+        for event in log.events:
+            if event.type is not EventType.WORKFLOW_CALLED or event.data["c"] != "signal":
+                continue
+            ended = ends.get(event.data["q"])
+            wanted = (0, 1) if ended is None else (0,) if "e" in ended.data else (1,)
+            found = received.count(event.data["v"])
+            assert found in wanted, f"{event.data} of {keys.run_of(key)[1]} is there {found} times"
+
+
+def _links_are_told_once(world: World) -> None:
+    """The other side of a link hears at most once for each that was made."""
+    made = [
+        (keys.run_of(key)[1], event.data["i"])
+        for (key, _), log in world.witness.logs.items()
+        for event in log.events
+        if event.type is EventType.WORKFLOW_CALLED and event.data["c"] == "link"
+    ]
+    for (key, _), log in world.witness.logs.items():
+        told = [
+            (event.data["i"], keys.run_of(key)[1])
+            for event in log.events
+            if event.type is EventType.WORKFLOW_EXITED and "q" not in event.data
+        ]
+        for caller, _ in told:
+            links = sum(one[0] == caller for one in made)
+            assert 0 < sum(one[0] == caller for one in told) <= links, f"{caller} exits twice"

@@ -14,6 +14,11 @@ class Log:
     ended_activities: set[int] = field(default_factory=set)
     timers: set[int] = field(default_factory=set)
     fired_timers: set[int] = field(default_factory=set)
+    cancelled_timers: set[int] = field(default_factory=set)
+    calls: set[int] = field(default_factory=set)
+    ended_calls: set[int] = field(default_factory=set)
+    exits: set[int] = field(default_factory=set)
+    """Seqs of calls whose other run was told to have ended."""
     side_effects: set[int] = field(default_factory=set)
     children: dict[str, int] = field(default_factory=dict)
     """Open children: id -> seq of its start."""
@@ -48,11 +53,29 @@ class Log:
                 assert data["q"] in self.timers, f"timer {data['q']} fired twice, or never set"
                 self.timers.remove(data["q"])
                 self.fired_timers.add(data["q"])
+            case EventType.TIMER_CANCELLED:
+                assert data["q"] not in self.cancelled_timers, "timer cancelled twice"
+                self.timers.discard(data["q"])
+                self.cancelled_timers.add(data["q"])
             case EventType.SIDE_EFFECT:
                 assert data["q"] not in self.side_effects, "side effect recorded twice"
                 self.side_effects.add(data["q"])
+            case EventType.WORKFLOW_CALLED | EventType.WORKFLOW_CALL_ENDED:
+                self._note_call(event)
+            case EventType.WORKFLOW_EXITED if "q" in data:
+                assert data["q"] in self.calls - self.exits, f"call {data['q']} exits twice"
+                self.exits.add(data["q"])
             case _:
                 self._note_rest(event, seq)
+
+    def _note_call(self, event: Event) -> None:
+        seq = event.data["q"]
+        if event.type is EventType.WORKFLOW_CALLED:
+            assert seq not in self.calls, f"call {seq} is made twice"
+            self.calls.add(seq)
+        else:
+            assert seq in self.calls - self.ended_calls, f"call {seq} ends twice"
+            self.ended_calls.add(seq)
 
     def _note_rest(self, event: Event, seq: int) -> None:
         data = event.data

@@ -28,6 +28,8 @@ _OWN = {
     "SideEffectRecorded": ("RecordSideEffect", ("side_effect_seq", "seq")),
     "ChildWorkflowStarted": ("StartChildWorkflow", ("child_workflow_id", "workflow_id")),
     "SearchAttributesUpserted": ("UpsertSearchAttributes", ("upsert_seq", "seq")),
+    "TimerCancelled": ("CancelTimer", ("timer_seq", "seq")),
+    "WorkflowCalled": ("CallWorkflow", ("call_seq", "seq")),
 }
 _CLOSING = {
     "WorkflowCompleted": ("CompleteWorkflow", "ContinueAsNew"),
@@ -85,6 +87,11 @@ class Machine:
             case "SignalReceived":
                 self._signals[payload["signal"]] = self._signals.get(payload["signal"], 0) + 1
                 self._go_on()
+            case "WorkflowCallEnded":
+                self._settle(("call", payload["call_seq"]), "error" not in payload, None)
+            case "WorkflowExited":
+                done = payload["status"] == "COMPLETED"
+                self._settle(("exit", payload["call_seq"]), done, payload.get("result"))
             case "WorkflowCancelRequested":
                 self._cancel()
             case _ if kind in _OWN:
@@ -228,6 +235,31 @@ class Machine:
                 self._issue(command | {"seq": self._next("upsert")})
             case "detach":
                 self._issue(programs.start_child(op))
+            case _:
+                yield from self._run_outward(op, out)
+
+    def _run_outward(self, op: Op, out: list[Any]) -> Branch:
+        match op["op"]:
+            case "abandon":
+                seq = self._next("timer")
+                self._issue({"type": "ScheduleTimer", "seq": seq, "duration_secs": op["secs"]})
+                yield from self._run(op["act"], out)
+                self._issue({"type": "CancelTimer", "seq": seq})
+            case "tell":
+                told = {"name": "noise", "payload": op["mark"]}
+                yield "call", self._call("signal", op["to"], **told)
+            case "link":
+                yield "call", self._call("link", op["to"])
+            case "watch":
+                name = op["program"]["name"]
+                self._issue(programs.start_child(op))
+                ok, value = yield "exit", self._call("monitor", name)
+                out.append(programs.outcome_text(ok, value, name))
+
+    def _call(self, what: str, run_id: str, **fields: Any) -> int:
+        seq = self._next("call")
+        self._issue(programs.call(seq, what, run_id, **fields))
+        return seq
 
     def _fork(self, op: Op, out: list[Any]) -> Branch:
         outs: list[list[Any]] = [[] for _ in op["branches"]]

@@ -17,8 +17,10 @@ IMPATIENT = {"max_attempts": 2, "initial_interval_secs": 0.5, "backoff_coefficie
 ONCE = {"max_attempts": 1}
 
 _SERIAL = ("act", "par", "sleep", "signal", "side", "child", "clash")
-_FORKED = ("fork", "upsert", "detach")
+_FORKED = ("fork", "upsert", "detach", "abandon", "tell", "watch", "link")
 _KINDS = _SERIAL + _FORKED
+_ALONE = ("child", "detach", "watch", "tell", "link")
+_STARTING = ("child", "detach", "clash", "watch")
 
 CLOSE_POLICIES: tuple[str | None, ...] = (
     *(None, None),
@@ -63,7 +65,7 @@ class Author:
     def _op(self, name: str, forked: bool, depth: int) -> Op:
         kinds = [*_SERIAL, *_FORKED] if forked else [*_SERIAL]
         if depth > 0:
-            kinds = [kind for kind in kinds if kind not in ("child", "detach", "clash")]
+            kinds = [kind for kind in kinds if kind not in _STARTING]
         weights = [self._tastes[kind] for kind in kinds]
         kind = self._random.choices(kinds, weights)[0]
         if kind == "act":
@@ -90,7 +92,14 @@ class Author:
                 return {"op": "child", "program": {"name": name, "type": SERIAL, "clash": True}}
             case "clash":
                 return self._activity(name)
-            case "child" | "detach":
+            case "abandon":
+                secs = self._random.choice([0.5, 3, 70, 5000])
+                return {"op": "abandon", "secs": secs, "act": self._activity(name)}
+            case "tell" | "link":
+                # Perhaps not started yet, perhaps closed, perhaps itself.
+                other = f"r{self._random.randrange(4)}"
+                return {"op": kind, "to": other, "mark": self._label(name)}
+            case "child" | "detach" | "watch":
                 child = self.program(self._label(name), depth=depth + 1)
                 policy = self._random.choice(self._policies) if self._policies else None
                 return {"op": kind, "program": child, "policy": policy}
@@ -161,9 +170,12 @@ def start_child(op: Op) -> dict[str, Any]:
 
 def stands_alone(program: Program) -> bool:
     """Whether it can run again under its id: it leaves nothing behind that takes an id."""
-    return all(
-        op["op"] not in ("child", "detach") and op.get("as") is None for op in program["ops"]
-    )
+    return all(op["op"] not in _ALONE and op.get("as") is None for op in program["ops"])
+
+
+def call(seq: int, what: str, run_id: str, **fields: Any) -> dict[str, Any]:
+    named = {"seq": seq, "call": what, "workflow_id": run_id}
+    return {"type": "CallWorkflow", **named, **fields}
 
 
 def continuation(program: Program, carried: list[Any], place: int) -> dict[str, Any]:
@@ -232,7 +244,9 @@ def _expect(op: Op, out: list[Any], retried: bool) -> None:
                 _expect(each, out, retried)
         case "side":
             out.append(op["label"])
-        case "child":
+        case "abandon":
+            _expect(op["act"], out, retried)
+        case "child" | "watch":
             status, value = expected(op["program"])
             out.append(outcome_text(status == "COMPLETED", value, op["program"]["name"]))
         case "fork":

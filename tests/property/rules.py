@@ -80,7 +80,7 @@ def _needs_somebody(head: Head, now: float) -> float | None:
         assert head.lease_until is not None
         return min(head.lease_until, *ends) if ends else head.lease_until
     moments = list[float]()
-    if head.owed or head.cleanup:
+    if head.owed or head.cleanup or (head.watched and not head.is_open):
         moments.append(now + limits.OWED_SECS)
     if head.is_open:
         moments += head.timers.values()

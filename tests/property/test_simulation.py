@@ -25,7 +25,7 @@ def test_every_run_ends_as_its_program_does_whatever_goes_wrong(first: int) -> N
 
 
 def test_without_trouble_nothing_is_repeated() -> None:
-    simulation = Simulation(7, Trouble())
+    simulation = Simulation(9, Trouble())
     simulation.run()
     lost = [line for line in simulation.director.trace if "stale" in line or "Error" in line]
     assert lost == []

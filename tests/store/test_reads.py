@@ -8,7 +8,7 @@ from assay_engine.app.ports import DueEntry, Stored
 from assay_engine.core import keys
 from assay_engine.core.change import Drop, Put
 from assay_engine.core.keys import Key
-from assay_engine.core.run import Chunk, Head, Pointer
+from assay_engine.core.run import Chunk, Head, Marker, Pointer, Watcher
 from assay_engine.core.worker import Namespace, QueueEntry, Worker
 from tests.store.conftest import AnyStore
 from tests.store.records import SLOT, activity, chunk, do, head
@@ -112,6 +112,18 @@ def _worker(worker_id: str) -> Worker:
     "record",
     [
         Pointer(key=keys.pointer("r1", "other")),
+        Marker(key=keys.call_mark(KEY, "n2", 5), created_at=1.25),
+        Marker(key=keys.exit_mark(KEY, "n2", 5), created_at=1.25, verdict="UNLINKED"),
+        Watcher(
+            key=keys.watchers(KEY, "n1")._replace(sk="W\x1fn1\x1fn2\x1f5\x1fa"),
+            run_id="r2",
+            nonce="n2",
+            origin="n2",
+            seq=5,
+            call_seq=1,
+            name="r1",
+            link=1,
+        ),
         Namespace(key=keys.namespace("other"), created_at=1.25),
         QueueEntry(key=keys.queue("q", "main", keys.WORKFLOWS), queue="q", shards=2),
         _worker("w"),

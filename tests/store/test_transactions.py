@@ -3,10 +3,21 @@
 import pytest
 
 from assay_engine.app.ports import PutIf, TransactionRefusedError, Update
+from assay_engine.core import keys
 from assay_engine.core.activity import Activity
-from assay_engine.core.change import Drop, Equals, Exists, Missing, Plus, Put
+from assay_engine.core.change import (
+    Contains,
+    Drop,
+    Equals,
+    Exclude,
+    Exists,
+    Extend,
+    Missing,
+    Plus,
+    Put,
+)
 from assay_engine.core.errors import TooLargeError
-from assay_engine.core.run import Head
+from assay_engine.core.run import Head, Marker
 from tests.store.conftest import AnyStore
 from tests.store.records import activity, do, head
 
@@ -67,3 +78,22 @@ def test_a_transaction_with_an_item_too_large_does_nothing(store: AnyStore) -> N
             [Update(Head, head("old").key, CLOSE), PutIf(head("new", tail=("x" * 410_000,)))]
         )
     assert list(store.heads()) == [head("old")]
+
+
+def test_an_append_with_its_marker_happens_once(store: AnyStore) -> None:
+    store.put(head(watching=frozenset({3})))
+    append = do(
+        Extend(("tail",), ("event",)),
+        Exclude(("watching",), frozenset({3})),
+        # Not there: removing it does nothing.
+        Drop(("timers", "7")),
+        when=(Exists(("open",)), Contains(("watching",), 3)),
+    )
+    mark = Marker(key=keys.call_mark(head().key, "n2", 5), created_at=1.5)
+    writes: list[PutIf | Update] = [Update(Head, head().key, append), PutIf(mark)]
+    store.transact(writes)
+    with pytest.raises(TransactionRefusedError) as refusal:
+        store.transact(writes)
+    assert refusal.value.failed == (0, 1)
+    assert store.get(Head, head().key) == head(tail=("event",))
+    assert store.get(Marker, mark.key) == mark

@@ -54,6 +54,7 @@ def test_a_workflow_has_every_key(calls: Calls) -> None:
         "memo": None,
         "attempt": 1,
         "retried_as": None,
+        "failure": None,
     }
 
 

@@ -6,7 +6,7 @@ import inspect
 import typing
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
@@ -169,4 +169,14 @@ def name_of(target: str | Callable[..., Any], attribute: str) -> str:
 
 def result_type(target: str | Callable[..., Any]) -> Any:
     """Return the type that a function returns; Any for one that is only named."""
-    return Any if isinstance(target, str) else Function("", target).result_type
+    if isinstance(target, str):
+        return Any
+    try:
+        return _returned(target)
+    except TypeError:  # a callable that cannot be hashed
+        return Function("", target).result_type
+
+
+@lru_cache(maxsize=1024)  # reading annotations costs more than the step that calls the function
+def _returned(function: Callable[..., Any]) -> Any:
+    return Function("", function).result_type

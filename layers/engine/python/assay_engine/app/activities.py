@@ -5,11 +5,12 @@ Retry: the item alone. The first success wins, whatever attempt it came from.
 """
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from ..core import activity as states
+from ..core import failures, keys, limits, retry, values
 from ..core import history as log
-from ..core import keys, limits, retry, values
 from ..core.activity import Activity, Policy
 from ..core.change import (
     Action,
@@ -25,6 +26,7 @@ from ..core.change import (
     Plus,
     Put,
 )
+from ..core.failures import Failure
 from ..core.history import Event, EventType
 from ..core.values import Parcels
 from . import history, payloads
@@ -149,17 +151,25 @@ def complete(engine: Engine, item: Activity, result: Any, at: float | None = Non
     return _tell_run(engine, item, Event(EventType.ACTIVITY_COMPLETED, at or engine.now(), data))
 
 
-def fail(
-    engine: Engine, item: Activity, error: str, *, retryable: bool, attempt: int | None = None
-) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """How an attempt failed. `attempt`: which one, where its worker knows."""
+
+    error: str
+    failure: Failure | None = None
+    retryable: bool = True
+    attempt: int | None = None
+
+
+def fail(engine: Engine, item: Activity, failed: Failed) -> bool:
     """Record a failed attempt: tried again after its backoff, or final."""
-    if item.status_letter != states.RUNNING or attempt not in (None, item.attempt):
+    if item.status_letter != states.RUNNING or failed.attempt not in (None, item.attempt):
         return False
     policy = policy_of(item)
-    if retryable and retry.attempts_left(policy, item.attempt):
+    if failed.retryable and retry.attempts_left(policy, item.attempt):
         due = engine.now() + retry.delay(policy, item.attempt)
         return _make_ready(engine, item, due) is not None
-    return fail_finally(engine, item, error)
+    return fail_finally(engine, item, failed.error, failed.failure)
 
 
 def _make_ready(engine: Engine, item: Activity, due: float) -> Activity | None:
@@ -208,12 +218,15 @@ def release(engine: Engine, item: Activity, attempt: int) -> bool:
     return ready is not None
 
 
-def fail_finally(engine: Engine, item: Activity, error: str) -> bool:
+def fail_finally(
+    engine: Engine, item: Activity, error: str, failure: Failure | None = None
+) -> bool:
     parcels = Parcels()
     stored = parcels.store(error, "error")
+    structured = failures.field(parcels, failure)
     payloads.put(engine, item.head_key, item.nonce, parcels)
     field = {"e": error} if stored.startswith("=") else {"r": stored}
-    data = {"q": item.seq, **field, "f": item.attempt}
+    data = {"q": item.seq, **field, "f": item.attempt, **structured}
     return _tell_run(engine, item, Event(EventType.ACTIVITY_FAILED, engine.now(), data))
 
 

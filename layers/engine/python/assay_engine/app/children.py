@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ..core import failures, ids, keys, values
 from ..core import history as log
-from ..core import ids, keys, values
 from ..core.history import EventType, Numbered
 from ..core.keys import Key
 from ..core.options import ParentClosePolicy
@@ -51,6 +51,8 @@ def _outcome(engine: Engine, child: Head, first_id: str) -> tuple[EventType, dic
             data = {"i": first_id, "e": error}
         else:
             data = {"i": first_id, **parcels.field(error, "error")}
+        failure = payloads.second(engine, child.key, child.nonce, closing.data, failures.FIELD)
+        data |= failures.field(parcels, failure)
     _park(engine, child, parcels)
     return kind, data
 

@@ -18,7 +18,7 @@ from ..core.decide import Batch
 from ..core.errors import BusyError, ConflictError, StaleError
 from ..core.history import EventType, Numbered
 from ..core.run import Head, Payload
-from . import ending, history, owed, payloads
+from . import ending, history, payloads
 from .engine import Engine
 from .ports import ConditionFailedError, PutIf, TransactionRefusedError, Update
 from .successors import continuation, next_attempt, try_again
@@ -196,7 +196,7 @@ def _delete_snapshot(engine: Engine, head: Head) -> None:
 
 
 def _pay(engine: Engine, head: Head) -> Head:
-    paid = owed.pay(engine, head)
+    paid = ending.pay(engine, head).seqs
     if len(paid) <= _STRIKE_OFF_ABOVE:
         return head
     # The key stays where it is: whoever finds it in ten seconds pushes it on.

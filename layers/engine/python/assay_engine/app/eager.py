@@ -4,8 +4,8 @@ activity is a line in the head; only its next attempt gets an item of its own.""
 from dataclasses import dataclass
 from typing import Any
 
+from ..core import failures, ids, retry
 from ..core import history as log
-from ..core import ids, retry
 from ..core.activity import Activity
 from ..core.change import (
     Action,
@@ -37,6 +37,7 @@ class Failure:
     worker: str
     error: str
     retryable: bool
+    failure: failures.Failure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,9 @@ def fail(engine: Engine, key: Key, nonce: str, failure: Failure) -> Head:
         head = engine.store.get(Head, key)
         head = _line(head, nonce, failure.seq, failure.attempt, failure.worker)
         draft = Draft(head=head, now=engine.now())
-        failed = settle.Failed(error=failure.error, retryable=failure.retryable, delayed=True)
+        failed = settle.Failed(
+            error=failure.error, failure=failure.failure, retryable=failure.retryable, delayed=True
+        )
         settle.fail_line(engine, draft, failure.seq, failed)
         payloads.put(engine, key, nonce, draft.parcels)
         after = _write(engine, draft)

@@ -10,8 +10,8 @@ from ..core import activity as states
 from ..core import ids, keys, limits
 from ..core.activity import Activity
 from ..core.change import (
+    Action,
     Change,
-    Copy,
     Drop,
     Equals,
     Exclude,
@@ -19,20 +19,18 @@ from ..core.change import (
     Missing,
     Plus,
     Put,
-    PutIfMissing,
 )
-from ..core.decide import error_field
 from ..core.draft import Draft
 from ..core.errors import BusyError
 from ..core.history import EventType
 from ..core.keys import Key
 from ..core.options import ParentClosePolicy
-from ..core.run import Head, Status
-from ..core.settle import ENDED_FROM_OUTSIDE, close_for_good
-from . import children, history, incarnations, owed, payloads
+from ..core.run import Head
+from ..core.settle import ENDED_FROM_OUTSIDE
+from . import children, history, incarnations, owed, payloads, stopping, watching
 from .children import Child
 from .engine import Engine
-from .inbound import Inbound, NotAppendedError, append
+from .inbound import NotAppendedError, append
 from .ports import ConditionFailedError
 
 _TRIES = 25
@@ -48,8 +46,7 @@ def request_cancel(
 ) -> bool:
     """Ask a run to end; one that never ran ends at once. False if it is closed or unknown.
     `nonce`: only this incarnation of the id. `deadline`: after so many seconds it is ended."""
-    data = {} if reason is None else {"e": reason}
-    request = _cancel_request(engine, data, nonce, deadline)
+    request = stopping.cancel_request(reason, engine.now(), nonce=nonce, deadline=deadline)
     for _ in range(_TRIES):
         try:
             head = append(engine, key, request)
@@ -57,41 +54,12 @@ def request_cancel(
             image = refused.image
             if image is None or not image.is_open or nonce not in (None, image.nonce):
                 return False
-            if _cancel_pending_run(engine, image, data):
+            if _close(engine, stopping.cancelled(image, reason, engine.now())) is not None:
                 return True
             continue
         cancel_pending(engine, head, reason)
         return True
     raise BusyError("the run is changing too fast")
-
-
-def _cancel_request(
-    engine: Engine, data: dict[str, str], nonce: str | None, deadline: float | None
-) -> Inbound:
-    now = engine.now()
-    only = () if nonce is None else (Equals(("nonce",), nonce),)
-    # The last deadline given counts, so that it can be shortened. The key may lie behind it.
-    until = () if deadline is None else (Put(("cancel_until",), now + deadline),)
-    return Inbound(
-        type=EventType.CANCEL_REQUESTED,
-        data=data,
-        guard=(Exists(("status_letter",)), *only),
-        also=(
-            Put(("timers",), {}),
-            Copy(("cancel_after",), "length", keep=True),
-            PutIfMissing(("cancel_due",), now + limits.CANCEL_GRACE_SECS),
-            *until,
-        ),
-        looked_at=deadline is not None,
-    )
-
-
-def _cancel_pending_run(engine: Engine, head: Head, data: dict[str, str]) -> bool:
-    """Nobody has ever taken it, so nobody has to answer."""
-    draft = Draft(head=head, now=engine.now())
-    draft.append(EventType.CANCEL_REQUESTED, data)
-    draft.append(EventType.CANCELLED, {})
-    return _close(engine, draft, Status.CANCELLED) is not None
 
 
 def terminate(engine: Engine, key: Key, reason: str | None, *, nonce: str | None = None) -> bool:
@@ -100,11 +68,7 @@ def terminate(engine: Engine, key: Key, reason: str | None, *, nonce: str | None
         head = engine.store.get(Head, key)
         if head is None or not head.is_open or nonce not in (None, head.nonce):
             return False
-        draft = Draft(head=head, now=engine.now())
-        draft.append(
-            EventType.FAILED, error_field(draft, "terminated" if reason is None else reason)
-        )
-        if _close(engine, draft, Status.FAILED) is not None:
+        if _close(engine, stopping.terminated(head, reason, engine.now())) is not None:
             return True
     raise BusyError("the run is changing too fast")
 
@@ -112,16 +76,14 @@ def terminate(engine: Engine, key: Key, reason: str | None, *, nonce: str | None
 def replace_open(engine: Engine, head: Head, new: Head) -> None:
     """Terminate a run and put another in its place: both or neither, so that whoever is cut
     short has not ended a run for nothing. Raises ConditionFailedError."""
-    draft = Draft(head=head, now=engine.now())
-    draft.append(EventType.FAILED, {"e": "terminated: another run was started with this id"})
-    close_for_good(draft, Status.FAILED)
+    why = "terminated: another run was started with this id"
+    draft = stopping.terminated(head, why, engine.now())
     when = (Exists(("open",)), Equals(("version",), head.version))
     change = Change(when=when, do=draft.finish())
     after_close(engine, incarnations.supersede(engine, head, change, new))
 
 
-def _close(engine: Engine, draft: Draft, status: Status) -> Head | None:
-    close_for_good(draft, status)
+def _close(engine: Engine, draft: Draft) -> Head | None:
     head = draft.head
     payloads.put(engine, head.key, head.nonce, draft.parcels)
     when = (Exists(("open",)), Equals(("version",), head.version))
@@ -142,16 +104,33 @@ def after_close(engine: Engine, head: Head) -> None:
         finish(engine, head)
 
 
+def pay(engine: Engine, head: Head) -> owed.Paid:
+    """Put what a run owes; a run that it has stopped stops what that one has started."""
+    paid = owed.pay(engine, head)
+    for stopped in paid.stopped:
+        if stopped.is_open:
+            cancel_pending(engine, stopped, reason=None)
+        else:
+            after_close(engine, stopped)
+    return paid
+
+
 def finish(engine: Engine, head: Head) -> None:
     """Pay the debts of a closed run, then take it out of the index."""
     if head.is_open:
         return
-    owed.pay(engine, head)
+    left = pay(engine, head).left
+    told = watching.tell_all(engine, head)
     if head.cleanup == ENDED_FROM_OUTSIDE:
         _cancel_queued(engine, head, up_to=head.length)
     if head.cleanup:
         _end_children(engine, head)
-    gone = tuple(Drop((name,)) for name in ("owed", "queued", "cleanup", "due"))
+    gone: tuple[Action, ...] = tuple(
+        Drop((name,)) for name in ("owed", "queued", "cleanup", "watched", "due")
+    )
+    if left or not told:
+        # Somebody it calls, or has to tell, is too busy: it stays in the index for that.
+        gone = (Put(("owed",), left), Put(("due",), engine.now() + limits.OWED_SECS))
     change = Change(
         when=(Missing(("open",)), Equals(("version",), head.version)),
         do=(*gone, Plus(("version",), 1)),

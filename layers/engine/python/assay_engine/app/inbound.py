@@ -60,7 +60,7 @@ def append(engine: Engine, key: Key, inbound: Inbound) -> Head:
     leased, full = False, 0
     for _ in range(_TRIES):
         try:
-            head = engine.store.update(Head, key, _change(engine.now(), inbound, leased))
+            head = engine.store.update(Head, key, change(engine.now(), inbound, leased))
         except ConditionFailedError as failed:
             image = failed.image
             if not isinstance(image, Head) or not _allowed(image, inbound):
@@ -83,7 +83,8 @@ def _allowed(image: Head, inbound: Inbound) -> bool:
     return image.is_open and all(holds(image, condition) for condition in inbound.guard)
 
 
-def _change(now: float, inbound: Inbound, leased: bool) -> Change:
+def change(now: float, inbound: Inbound, leased: bool) -> Change:
+    """The append of its events: to a leased run, or to one that is to be found."""
     at = now if inbound.at is None else inbound.at
     events = ((inbound.type, inbound.data), *inbound.following)
     texts = tuple(pack(Event(kind, at, data)) for kind, data in events)

@@ -5,7 +5,7 @@ item is put only if absent and never deleted, so a late putter cannot start anyt
 """
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core import history as log
@@ -28,7 +28,7 @@ from ..core.errors import BusyError
 from ..core.history import EventType, Numbered
 from ..core.render import shipped
 from ..core.run import Head, Record
-from . import history, payloads, queues
+from . import calls, history, payloads, queues, replies
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 from .incarnations import put_child
@@ -36,27 +36,51 @@ from .ports import ConditionFailedError
 from .start import NewRun, prepare_run
 
 
-def pay(engine: Engine, head: Head) -> frozenset[int]:
-    """Put everything `head` owes; returns the seqs that are paid."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid:
+    seqs: frozenset[int] = frozenset()
+    """Of the events whose items are there: to be struck off."""
+    left: frozenset[int] = frozenset()
+    """Still owed, because another run is too busy."""
+    stopped: tuple[Head, ...] = ()
+    """Runs that a call has stopped; the caller has to look after what they have started."""
+
+
+def pay(engine: Engine, head: Head) -> Paid:
+    """Put everything `head` owes. `ending.pay` is for those who may stop other runs."""
     owed = head.owed or frozenset()
     if not owed:
-        return owed
+        return Paid()
     first = min(owed)
     events = [n for n in history.load(engine, head, after=first - 1) if n.seq in owed]
+    called: dict[int, calls.Paid] = {}
     for place, numbered in enumerate(events):
-        match numbered.event.type:
-            case EventType.ACTIVITY_SCHEDULED:
-                # Told apart by microseconds, so that they are handed out in their order.
-                put_activity(engine, head, numbered, (place - len(events)) * 1e-6)
-            case EventType.CHILD_STARTED:
-                _put_child(engine, head, numbered)
-            case EventType.ATTRIBUTES_UPSERTED:
-                merge_attributes(engine, head)
-            case EventType.ACTIVITY_RETRY_REQUESTED:
-                _retry_activity(engine, head, numbered)
-            case other:
-                raise AssertionError(f"{other} owes nothing")
-    return owed
+        if numbered.event.type is EventType.WORKFLOW_CALLED:
+            called[numbered.seq] = calls.pay(engine, head, numbered)
+        else:
+            # Told apart by microseconds, so that they are handed out in their order.
+            _put(engine, head, numbered, (place - len(events)) * 1e-6)
+    return Paid(
+        seqs=owed.difference(called),
+        left=frozenset(seq for seq, paid in called.items() if not paid.done),
+        stopped=tuple(paid.stopped for paid in called.values() if paid.stopped is not None),
+    )
+
+
+def _put(engine: Engine, head: Head, numbered: Numbered, offset: float) -> None:
+    match numbered.event.type:
+        case EventType.ACTIVITY_SCHEDULED:
+            put_activity(engine, head, numbered, offset)
+        case EventType.CHILD_STARTED:
+            _put_child(engine, head, numbered)
+        case EventType.ATTRIBUTES_UPSERTED:
+            merge_attributes(engine, head)
+        case EventType.ACTIVITY_RETRY_REQUESTED:
+            _retry_activity(engine, head, numbered)
+        case EventType.REPLY_SENT:
+            replies.put(engine, head, numbered)
+        case other:
+            raise AssertionError(f"{other} owes nothing")
 
 
 def hold_secs(policy: Policy) -> float:
@@ -205,24 +229,32 @@ def merge_attributes(engine: Engine, head: Head) -> None:
 
 
 def _merge(engine: Engine, head: Head, record: Record, news: list[Numbered]) -> bool:
-    text = payloads.text(engine, head.key, head.nonce, record.search_attributes)
-    merged = values.parse(text) if text else {}
-    if not isinstance(merged, dict):
-        merged = {}
-    for numbered in news:
-        merged |= numbered.event.data.get("v") or {}
+    patches = [n.event.data.get("v") or {} for n in news]
+    memos = [n.event.data["m"] for n in news if "m" in n.event.data]
     parcels = values.Parcels()
-    stored = parcels.store(merged, "search_attributes")
+    merged = _merged(engine, head, record.search_attributes, patches)
+    puts = [Put(("search_attributes",), parcels.store(merged, "search_attributes"))]
+    if memos:
+        merged = _merged(engine, head, record.memo, memos)
+        puts.append(Put(("memo",), parcels.store(merged, "memo")))
     payloads.put(engine, head.key, head.nonce, parcels)
     change = Change(
         when=(Equals(("attributes_seq",), record.attributes_seq),),
-        do=(
-            Put(("search_attributes",), stored),
-            Put(("attributes_seq",), news[-1].seq),
-        ),
+        do=(*puts, Put(("attributes_seq",), news[-1].seq)),
     )
     try:
         engine.store.update(Record, record.key, change)
     except ConditionFailedError:
         return False
     return True
+
+
+def _merged(
+    engine: Engine, head: Head, stored: str | None, patches: list[dict[str, Any]]
+) -> dict[str, Any]:
+    text = payloads.text(engine, head.key, head.nonce, stored)
+    found = values.parse(text) if text else {}
+    merged: dict[str, Any] = found if isinstance(found, dict) else {}
+    for patch in patches:
+        merged |= patch
+    return merged

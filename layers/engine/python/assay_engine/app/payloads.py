@@ -1,6 +1,6 @@
 """Values too big for an event: written before it, fetched when it is read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -57,9 +57,22 @@ def fetch(engine: Engine, head_key: Key, nonce: str, names: Iterable[str]) -> di
     return found
 
 
+def second(engine: Engine, head_key: Key, nonce: str, data: Mapping[str, Any], name: str) -> Any:
+    """A further value of an event, see `values.second_field`; None if it has none."""
+    stored = data.get(name + "r")
+    if stored is None:
+        return data.get(name)
+    return values.parse(fetch(engine, head_key, nonce, {stored})[stored])
+
+
 def resolve(engine: Engine, head_key: Key, nonce: str, events: list[Numbered]) -> list[Numbered]:
     """The events with every reference replaced by its value."""
-    names = {str(n.event.data["r"]) for n in events if "r" in n.event.data}
+    names = {
+        str(n.event.data[reference])
+        for n in events
+        for reference in values.REFERENCES
+        if reference in n.event.data
+    }
     if not names:
         return events
     texts = fetch(engine, head_key, nonce, names)
@@ -68,8 +81,8 @@ def resolve(engine: Engine, head_key: Key, nonce: str, events: list[Numbered]) -
 
 def _resolved(numbered: Numbered, texts: dict[str, str]) -> Numbered:
     event = numbered.event
-    if "r" not in event.data:
-        return numbered
-    data: dict[str, Any] = {k: v for k, v in event.data.items() if k != "r"}
-    data["v"] = values.parse(texts[str(event.data["r"])])
+    data: dict[str, Any] = dict(event.data)
+    for reference, name in values.REFERENCES.items():
+        if reference in data:
+            data[name] = values.parse(texts[str(data.pop(reference))])
     return replace(numbered, event=Event(event.type, event.at, data))

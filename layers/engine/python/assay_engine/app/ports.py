@@ -10,11 +10,36 @@ from typing import Protocol, TypeVar
 from ..core.activity import Activity
 from ..core.change import Change, Condition
 from ..core.keys import Key
-from ..core.run import Chunk, Head, Payload, Pointer, Record
+from ..core.run import Chunk, Head, Marker, Payload, Pointer, Record, Watcher
 from ..core.worker import Namespace, QueueEntry, Worker
 
-Stored = Head | Record | Chunk | Payload | Pointer | Activity | Worker | QueueEntry | Namespace
-S = TypeVar("S", Head, Record, Chunk, Payload, Pointer, Activity, Worker, QueueEntry, Namespace)
+Stored = (
+    Head
+    | Record
+    | Chunk
+    | Payload
+    | Marker
+    | Watcher
+    | Pointer
+    | Activity
+    | Worker
+    | QueueEntry
+    | Namespace
+)
+S = TypeVar(
+    "S",
+    Head,
+    Record,
+    Chunk,
+    Payload,
+    Marker,
+    Watcher,
+    Pointer,
+    Activity,
+    Worker,
+    QueueEntry,
+    Namespace,
+)
 
 
 class ConditionFailedError(Exception):

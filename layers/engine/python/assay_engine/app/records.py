@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..core import failures, ids, keys, values
 from ..core import history as log
-from ..core import ids, keys, values
 from ..core.activity import Activity, ActivityStatus
+from ..core.failures import Failure
 from ..core.history import EventType, Numbered
 from ..core.render import error_of
 from ..core.run import Head, Record, Status
@@ -17,7 +18,7 @@ from .views import ActivityView, RunView
 def run_view(engine: Engine, head: Head, record: Record | None = None) -> RunView:
     if record is None:
         record = engine.store.get(Record, keys.record(head.key, head.nonce))
-    result, error = _ending(engine, head)
+    result, error, failure = _ending(engine, head)
     return RunView(
         head=head,
         input=_text(engine, head, record.input if record else None),
@@ -26,6 +27,7 @@ def run_view(engine: Engine, head: Head, record: Record | None = None) -> RunVie
         retried_as=_next_attempt(engine, head),
         result=result,
         error=error,
+        failure=failure,
     )
 
 
@@ -50,17 +52,19 @@ def _text(engine: Engine, head: Head, stored: str | None) -> str | None:
     return payloads.text(engine, head.key, head.nonce, stored)
 
 
-def _ending(engine: Engine, head: Head) -> tuple[str | None, str | None]:
-    """Result and error of a closed run: they stand in its closing event, the last one."""
+def _ending(engine: Engine, head: Head) -> tuple[str | None, str | None, Failure | None]:
+    """Result, error and failure of a closed run: they stand in its closing event, the last one."""
     if head.is_open or not head.tail:
-        return None, None
+        return None, None, None
     closing = log.unpack(head.tail[-1])
     text = _text(engine, head, values.from_field(closing.data))
     if head.status is Status.COMPLETED:
-        return text, None
+        return text, None, None
     if head.status in (Status.FAILED, Status.TIMED_OUT):
-        return None, error_of(closing.data if text is None else {"v": values.parse(text)})
-    return None, None
+        error = error_of(closing.data if text is None else {"v": values.parse(text)})
+        failure = payloads.second(engine, head.key, head.nonce, closing.data, failures.FIELD)
+        return None, error, failure
+    return None, None, None
 
 
 def activity_view(engine: Engine, item: Activity) -> ActivityView:

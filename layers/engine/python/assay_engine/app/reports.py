@@ -5,12 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core import keys, limits
+from ..core import failures, keys, limits, problem, values
 from ..core.activity import Activity
 from ..core.commands import read_all
 from ..core.commit import Step
 from ..core.decide import Batch
 from ..core.errors import AssayError, BusyError, ShapeError, StaleError
+from ..core.failures import Failure
 from ..core.history import EventType
 from ..core.keys import Key
 from ..core.run import Head
@@ -25,6 +26,7 @@ from . import (
     incarnations,
     marks,
     payloads,
+    problems,
     steps,
 )
 from .engine import Engine
@@ -278,26 +280,46 @@ def _item(engine: Engine, report: Report, sender: Sender) -> Activity | None:
 
 def _failed(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
     seq, attempt = report.whole("seq"), report.whole("attempt")
-    error, retryable = report.text("error"), report.raw.get("retryable", True) is not False
+    error, failure, retryable = _what_failed(report)
     if report.raw.get("then") is not None:
         eager.check_final(engine, report.key, report.nonce, seq, retryable=retryable)
-        data = {"q": seq, **_error(engine, report, error), "f": attempt}
+        data = {"q": seq, **_error(engine, report, error, failure), "f": attempt}
         return _fused(engine, report, sender, (EventType.ACTIVITY_FAILED, data))
     item = _item(engine, report, sender)
     if item is not None:
-        if not activities.fail(engine, item, error, retryable=retryable, attempt=attempt):
+        failed = activities.Failed(
+            error=error, failure=failure, retryable=retryable, attempt=attempt
+        )
+        if not activities.fail(engine, item, failed):
             raise StaleError("this attempt is no longer this worker's")
         return {}
-    failure = eager.Failure(
-        seq=seq, attempt=attempt, worker=sender.worker, error=error, retryable=retryable
+    told = eager.Failure(
+        seq=seq,
+        attempt=attempt,
+        worker=sender.worker,
+        error=error,
+        retryable=retryable,
+        failure=failure,
     )
-    head = eager.fail(engine, report.key, report.nonce, failure)
+    head = eager.fail(engine, report.key, report.nonce, told)
     return {"version": head.length}
 
 
-def _error(engine: Engine, report: Report, error: str) -> dict[str, Any]:
-    field = _value(engine, report, error)
-    return field if "r" in field else {"e": error}
+def _what_failed(report: Report) -> tuple[str, Failure | None, bool]:
+    """Error text, structured failure, and whether another attempt may help: both must say so."""
+    failure = failures.read(report.raw.get("failure"))
+    if failure is None:
+        return report.text("error"), None, report.raw.get("retryable", True) is not False
+    error = report.text("error") if "error" in report.raw else failure["message"]
+    return error, failure, failure["retryable"] and report.raw.get("retryable", True) is not False
+
+
+def _error(engine: Engine, report: Report, error: str, failure: Failure | None) -> dict[str, Any]:
+    parcels = Parcels()
+    stored = parcels.store(error, "error")
+    structured = failures.field(parcels, failure)
+    payloads.put(engine, report.key, report.nonce, parcels)
+    return ({"e": error} if values.inline(stored) else {"r": stored}) | structured
 
 
 def _heartbeat(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
@@ -321,9 +343,16 @@ def _renew(engine: Engine, report: Report, _: Sender) -> dict[str, Any]:
     return {}
 
 
+def _hand_back(engine: Engine, report: Report) -> bool:
+    lease, told = report.text("lease"), report.raw.get("problem")
+    if told is None:
+        return claims.release(engine, report.key, report.nonce, lease)
+    return problems.hand_back(engine, report.key, report.nonce, lease, problem.read(told))
+
+
 def _release(engine: Engine, report: Report, sender: Sender) -> dict[str, Any]:
     if "lease" in report.raw:
-        if not claims.release(engine, report.key, report.nonce, report.text("lease")):
+        if not _hand_back(engine, report):
             raise StaleError("the lease of this task is somebody else's by now")
         return {}
     seq, attempt = report.whole("seq"), report.whole("attempt")

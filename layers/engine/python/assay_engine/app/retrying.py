@@ -13,7 +13,7 @@ from ..core.errors import BusyError, ConflictError, InvalidError
 from ..core.history import EventType, Numbered
 from ..core.render import shipped
 from ..core.run import STATUS_LETTERS, Head, Status
-from . import activities, history, owed, payloads, records
+from . import activities, ending, history, payloads, records
 from .engine import Engine
 from .names import RunRef, need
 from .ports import ConditionFailedError
@@ -46,7 +46,7 @@ def retry(engine: Engine, ref: RunRef, requested_by: str, reason: str) -> Retrie
         reopened = engine.store.update(Head, head.key, Change(when=when, do=draft.finish()))
     except ConditionFailedError:
         raise ConflictError(f"workflow {head.id} is being retried by somebody else") from None
-    owed.pay(engine, reopened)
+    ending.pay(engine, reopened)
     view = _view(engine, reopened, int(failed.event.data["q"]))
     return Retried(workflow_id=head.id, activity=view, invalidated_activities=len(later))
 
@@ -96,7 +96,7 @@ def schedule_activity(engine: Engine, ref: RunRef, body: dict[str, Any]) -> Acti
             after = engine.store.update(Head, head.key, Change(when=when, do=draft.finish()))
         except ConditionFailedError:
             continue
-        owed.pay(engine, after)
+        ending.pay(engine, after)
         return _view(engine, after, command.seq)
     raise BusyError("the run is changing too fast")
 

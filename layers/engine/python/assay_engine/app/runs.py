@@ -117,5 +117,5 @@ def _switch(engine: Engine, source: Head, closing: Change | None, target: Head) 
             raise TransactionRefusedError((1,)) from None
         return
     engine.store.transact([Update(Head, source.key, closing), PutIf(target)])
-    if source.owed:
+    if source.owed or source.watched:
         ending.finish(engine, apply(source, closing.do))

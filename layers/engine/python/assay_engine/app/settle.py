@@ -7,11 +7,12 @@ image it was decided from.
 from contextlib import suppress
 from dataclasses import dataclass
 
+from ..core import failures, keys, limits, retry
 from ..core import history as log
-from ..core import keys, limits, retry
 from ..core.change import Change, Condition, Equals
 from ..core.decide import error_field
 from ..core.draft import Draft
+from ..core.failures import Failure
 from ..core.history import EventType
 from ..core.run import Head
 from ..core.settle import (
@@ -87,7 +88,7 @@ def _drafted(engine: Engine, head: Head, found: Overdue, now: float) -> Draft:
     for seq in found.lines:
         _expire(engine, draft, seq)
     if found.owes:
-        draft.paid |= owed.pay(engine, head)
+        draft.paid |= ending.pay(engine, head).seqs
     if head.cancel_after is not None and (head.queued or head.children):
         ending.cancel_pending(engine, head, reason=None)
     if found.children:
@@ -137,6 +138,7 @@ def _expire(engine: Engine, draft: Draft, seq: int) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
     error: str
+    failure: Failure | None = None
     retryable: bool = True
     delayed: bool = False
     """Whether the next attempt waits for its backoff: not after a silent worker."""
@@ -154,6 +156,7 @@ def fail_line(engine: Engine, draft: Draft, seq: int, failed: Failed) -> None:
     draft.put("eager", str(seq), value=None)
     if not failed.retryable or not retry.attempts_left(policy, attempt):
         data = {"q": seq, **error_field(draft, failed.error), "f": attempt}
+        data |= failures.field(draft.parcels, failed.failure)
         draft.append(EventType.ACTIVITY_FAILED, data)
         return
     due = draft.now + (retry.delay(policy, attempt) if failed.delayed else 0.0)

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core import attempts, ids, keys, options, values
-from ..core.attempts import NextAttempt
 from ..core.change import Change, apply
 from ..core.commands import FailWorkflow
-from ..core.options import Options
+from ..core.options import NextAttempt, Options
 from ..core.run import Head, Record
 from . import incarnations, payloads
 from .engine import Engine

@@ -1,26 +1,19 @@
 """The legacy worker calls: one thing a request, answered at once."""
 
-from contextlib import suppress
 from typing import Any
 
 from ..core import keys, limits
-from ..core.change import Change, Drop, Equals, Plus, Put
 from ..core.commands import read_all
 from ..core.decide import Batch
-from ..core.draft import LEASE
 from ..core.errors import ConflictError, NotFoundError, StaleError
-from ..core.need import deadlines
 from ..core.render import Renderer, for_legacy, shipped
 from ..core.run import Head
-from . import activities, commits, history, names, polling, queues, records, workers
+from . import activities, commits, history, names, polling, problems, queues, records, workers
 from .engine import Engine
 from .names import RunRef
-from .ports import ConditionFailedError
 from .views import ActivityView, EventView, LegacyTask
 
 _TRIES = 3
-# A run whose history does not fit into an answer is looked at again after this.
-_TOO_LONG_SECS = 60.0
 
 
 def poll_workflow(engine: Engine, queue: str, worker_id: str) -> LegacyTask | None:
@@ -62,20 +55,9 @@ def _task(engine: Engine, head: Head) -> LegacyTask | None:
 
 def _pass_over(engine: Engine, head: Head) -> None:
     """The history is too long for one answer: say so in the record, and let others by."""
-    text = "history_too_long: the history does not fit into one answer; use a worker that pages"
-    gone = tuple(Drop((name,)) for name in LEASE)
-    later = min([engine.now() + _TOO_LONG_SECS, *deadlines(head)])
-    change = Change(
-        when=(Equals(("lease_token",), head.lease_token),),
-        do=(
-            *gone,
-            Put(("problem",), text),
-            Put(("due",), later),
-            Plus(("version",), 1),
-        ),
-    )
-    with suppress(ConditionFailedError):  # taken over meanwhile
-        engine.store.update(Head, head.key, change)
+    text = "the history does not fit into one answer; use a worker that pages"
+    token = str(head.lease_token)
+    problems.hand_back(engine, head.key, head.nonce, token, ("history_too_long", text))
 
 
 def submit_commands(
@@ -139,7 +121,7 @@ def complete_activity(engine: Engine, activity_id: int, result: Any) -> None:
 def fail_activity(engine: Engine, activity_id: int, error: str, retryable: bool = True) -> None:
     item = activities.find(engine, activity_id)
     if item is not None:
-        activities.fail(engine, item, error, retryable=retryable)
+        activities.fail(engine, item, activities.Failed(error=error, retryable=retryable))
 
 
 def heartbeat_activity(engine: Engine, activity_id: int, details: Any) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.activity import Policy
+from ..core.failures import Failure
 from ..core.run import Head
 
 
@@ -22,7 +23,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """A run as a reader sees it. `input`, `result`, `search_attributes` are compact JSON text."""
+    """A run as a reader sees it. `input`, `result`, `search_attributes`, `memo` are JSON text."""
 
     head: Head
     input: str | None = None
@@ -32,6 +33,7 @@ class RunView:
     """The `run_id` of the next attempt."""
     result: str | None = None
     error: str | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,24 +1,14 @@
 """Whether a run that failed is tried once more, and when."""
 
-from dataclasses import dataclass
-
 from .commands import FailWorkflow
 from .options import RetryPolicy
 from .run import Head
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextAttempt:
-    """The run that is started because this one failed."""
-
-    nonce: str
-    delay: float
-
-
 def may_be_retried(command: FailWorkflow, policy: RetryPolicy) -> bool:
     """Whether this failure may be mended by another attempt: not if it says that it cannot,
     or is of a kind that the policy lists."""
-    failure = getattr(command, "failure", None) or {}
+    failure = command.failure or {}
     listed = failure.get("kind") in policy.non_retryable_kinds
     return failure.get("retryable") is not False and not listed
 

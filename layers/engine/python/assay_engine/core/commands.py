@@ -10,13 +10,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from . import ids, limits
+from . import failures, ids, limits, seqs
 from . import options as start_options
 from .activity import Policy
+from .calls import CallWorkflow, read_call
 from .errors import InvalidError
+from .failures import Failure
 from .options import Options
+from .replies import Reply, read_reply
 
-MAX_SEQ = 2**31 - 1
 _ABSENT = object()
 
 
@@ -37,6 +39,11 @@ class ScheduleActivity(Struct, frozen=True, kw_only=True):
 class ScheduleTimer(Struct, frozen=True, kw_only=True):
     seq: int
     duration_secs: float
+
+
+class CancelTimer(Struct, frozen=True, kw_only=True):
+    seq: int
+    """The timer's own."""
 
 
 class WaitForSignal(Struct, frozen=True, kw_only=True):
@@ -67,6 +74,8 @@ class UpsertSearchAttributes(Struct, frozen=True, kw_only=True):
     patch: Mapping[str, Any]
     seq: int | None
     """Counted by clients that skip upserts found in history; absent from old ones."""
+    memo: Mapping[str, Any] | None = None
+    """Merged into the run's memo, as the patch into its search attributes."""
 
 
 class ContinueAsNew(Struct, frozen=True, kw_only=True):
@@ -80,6 +89,7 @@ class CompleteWorkflow(Struct, frozen=True, kw_only=True):
 
 class FailWorkflow(Struct, frozen=True, kw_only=True):
     error: str
+    failure: Failure | None = None
 
 
 class CancelWorkflow(Struct, frozen=True, kw_only=True):
@@ -90,11 +100,14 @@ Closing = CompleteWorkflow | FailWorkflow | CancelWorkflow | ContinueAsNew
 Command = (
     ScheduleActivity
     | ScheduleTimer
+    | CancelTimer
     | WaitForSignal
     | RecordSideEffect
     | StartChildWorkflow
     | RecordSnapshot
     | UpsertSearchAttributes
+    | CallWorkflow
+    | Reply
     | Closing
 )
 
@@ -179,7 +192,12 @@ def _upsert(raw: Mapping[str, Any]) -> UpsertSearchAttributes:
         patch = {}
     if not isinstance(patch, Mapping):
         raise InvalidError("search_attributes patch must be a JSON object")
-    return UpsertSearchAttributes(patch=patch, seq=_whole(raw.get("seq")))
+    memo = raw.get("memo")
+    if memo == []:
+        memo = {}
+    if memo is not None and not isinstance(memo, Mapping):
+        raise InvalidError("UpsertSearchAttributes: memo must be a JSON object")
+    return UpsertSearchAttributes(patch=patch, seq=_whole(raw.get("seq")), memo=memo)
 
 
 def _continue(raw: Mapping[str, Any]) -> ContinueAsNew:
@@ -190,7 +208,9 @@ def _continue(raw: Mapping[str, Any]) -> ContinueAsNew:
 
 
 def _fail(raw: Mapping[str, Any]) -> FailWorkflow:
-    return FailWorkflow(error=_text(raw, "error", "workflow handler raised an error"))
+    failure = failures.read(raw.get("failure"))
+    said = failure["message"] if failure else "workflow handler raised an error"
+    return FailWorkflow(error=_text(raw, "error", said), failure=failure)
 
 
 def _cancel(raw: Mapping[str, Any]) -> CancelWorkflow:
@@ -200,6 +220,9 @@ def _cancel(raw: Mapping[str, Any]) -> CancelWorkflow:
 _READERS: dict[str, Any] = {
     "ScheduleActivity": _activity,
     "ScheduleTimer": _timer,
+    "CancelTimer": lambda raw: CancelTimer(seq=seqs.checked(raw.get("seq"), "CancelTimer: seq")),
+    "CallWorkflow": read_call,
+    "Reply": read_reply,
     "WaitForSignal": _wait,
     "RecordSideEffect": _side_effect,
     "StartChildWorkflow": _child,
@@ -247,6 +270,6 @@ def _whole(value: Any) -> int | None:
 
 def _seq(raw: Mapping[str, Any], name: str) -> int:
     seq = _whole(raw.get(name)) or 0
-    if not 0 <= seq <= MAX_SEQ:
+    if not 0 <= seq <= seqs.MAX_SEQ:
         raise InvalidError(f"{name} {seq} is out of range")
     return seq

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from . import limits
+from .calls import CallWorkflow
 from .change import AtMost, Change, Condition, Equals, Exists, Missing
 from .commands import (
     Command,
@@ -20,6 +21,7 @@ from .decide import Batch, Outcome, close, decide
 from .draft import Draft
 from .history import EventType
 from .keys import Key
+from .replies import Reply
 from .run import Head
 
 
@@ -81,6 +83,8 @@ def _settle_sight(draft: Draft, batch: Batch, sighted: bool) -> None:
     draft.drop_lease()
     if head.refusals is not None:
         draft.put("refusals", value=None)
+    if head.problem is not None:
+        draft.put("problem", value=None)
     if head.cancel_due is not None:
         seen_it = not batch.starts_nothing
         draft.put("cancel_due", value=None if seen_it else draft.now + limits.CANCEL_GRACE_SECS)
@@ -188,8 +192,10 @@ _COUNTS: dict[type, str] = {
     ScheduleTimer: "used_timers",
     RecordSideEffect: "used_side_effects",
     UpsertSearchAttributes: "used_upserts",
+    CallWorkflow: "used_calls",
+    Reply: "used_replies",
 }
-_COUNTED = ("used_activities", "used_timers", "used_side_effects", "used_upserts")
+_COUNTED = tuple(_COUNTS.values())
 
 
 def _assumptions(head: Head, draft: Draft) -> tuple[Condition, ...]:
@@ -200,7 +206,7 @@ def _assumptions(head: Head, draft: Draft) -> tuple[Condition, ...]:
             old = getattr(head, name)
             wanted.append(Missing((name,)) if old is None else Equals((name,), old))
     if ("open",) in draft.sets:
-        names = ("owed", "retries", "close_policies", "earlier")
+        names = ("owed", "retries", "close_policies", "earlier", "watched")
         wanted += [Missing((name,)) for name in names]
     else:
         moment = draft.need()

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
-from . import ids, limits, options
-from .attempts import NextAttempt
+from . import failures, ids, limits, options
+from .calls import CallWorkflow, record_call
 from .commands import (
+    CancelTimer,
     CancelWorkflow,
     Command,
     CompleteWorkflow,
@@ -22,10 +23,15 @@ from .commands import (
 )
 from .draft import Draft
 from .history import EventType, policy_fields
+from .options import NextAttempt
+from .replies import Reply, record_reply
 from .run import Status
 from .settle import leave_children
-from .values import text
+from .values import second_field, text
 
+Noted = (
+    RecordSideEffect | UpsertSearchAttributes | RecordSnapshot | CancelTimer | CallWorkflow | Reply
+)
 _CANCELLED_BEFORE = "cancelled: cancel was requested before this was started"
 
 
@@ -88,28 +94,27 @@ def _apply(draft: Draft, command: Command, batch: Batch, outcome: Outcome) -> No
             _wait(draft, command, batch)
         case StartChildWorkflow():
             _child(draft, command, batch)
-        case RecordSideEffect() | UpsertSearchAttributes() | RecordSnapshot():
-            _record(draft, command, batch, outcome)
         case ContinueAsNew() if draft.head.cancel_after is not None:
             # Who asked was told yes: the chain ends here, whatever the run makes of it.
             outcome.closing = CancelWorkflow(reason=None)
         case CompleteWorkflow() | FailWorkflow() | CancelWorkflow() | ContinueAsNew():
             outcome.closing = command
         case _:
-            assert_never(command)
+            _record(draft, command, batch, outcome)
 
 
-def _record(
-    draft: Draft,
-    command: RecordSideEffect | UpsertSearchAttributes | RecordSnapshot,
-    batch: Batch,
-    outcome: Outcome,
-) -> None:
-    """What is merely noted: nothing is started by it."""
+def _record(draft: Draft, command: Noted, batch: Batch, outcome: Outcome) -> None:
+    """What is merely noted: nothing of the run's own is started by it."""
     match command:
         case RecordSideEffect():
             _side_effect(draft, command)
             outcome.wake = outcome.wake or batch.legacy
+        case CancelTimer():
+            _cancel_timer(draft, command)
+        case CallWorkflow():
+            record_call(draft, command)
+        case Reply():
+            record_reply(draft, command)
         case UpsertSearchAttributes():
             outcome.wake = _upsert(draft, command) or outcome.wake
         case RecordSnapshot(state=state):
@@ -174,6 +179,13 @@ def _timer(draft: Draft, command: ScheduleTimer, batch: Batch) -> None:
     draft.append(EventType.TIMER_SCHEDULED, data)
     if not batch.starts_nothing:
         draft.put("timers", str(command.seq), value=fire_at)
+
+
+def _cancel_timer(draft: Draft, command: CancelTimer) -> None:
+    """One event whatever became of the timer: its worker counts on it. Whether it is still in
+    the head need not be known to take it out."""
+    draft.append(EventType.TIMER_CANCELLED, {"q": command.seq})
+    draft.put("timers", str(command.seq), value=None)
 
 
 def _wait(draft: Draft, command: WaitForSignal, batch: Batch) -> None:
@@ -245,6 +257,8 @@ def _upsert(draft: Draft, command: UpsertSearchAttributes) -> bool:
 
 def _append_upsert(draft: Draft, command: UpsertSearchAttributes, seq: int) -> None:
     data = {"q": seq, **draft.parcels.field(dict(command.patch), "patch")}
+    if command.memo is not None:
+        data |= second_field(draft.parcels.store(dict(command.memo), "memo"), "m")
     draft.owed.add(draft.append(EventType.ATTRIBUTES_UPSERTED, data))
 
 
@@ -252,7 +266,8 @@ def _legacy_upsert(draft: Draft, command: UpsertSearchAttributes) -> bool:
     """The old client yields at every upsert and never looks for it in history, so code
     behind one is out of its reach. It is woken once; if it comes back with the same patch
     and has seen nothing new, the stall is made visible and the run parks."""
-    patch = ids.short_hash(text(dict(command.patch)))
+    told = dict(command.patch) if command.memo is None else [command.patch, command.memo]
+    patch = ids.short_hash(text(told))
     last, _, at = (draft.head.upsert or "").partition("@")
     if last == patch and at.rstrip("!") == str(draft.head.length):
         if not at.endswith("!"):
@@ -283,8 +298,9 @@ def close(draft: Draft, outcome: Outcome, batch: Batch) -> None:
         case CompleteWorkflow(result=result):
             draft.append(EventType.COMPLETED, given(draft, result, "result"))
             draft.close(Status.COMPLETED)
-        case FailWorkflow(error=error):
-            draft.append(EventType.FAILED, error_field(draft, error))
+        case FailWorkflow(error=error, failure=failure):
+            data = error_field(draft, error) | failures.field(draft.parcels, failure)
+            draft.append(EventType.FAILED, data)
             draft.close(Status.FAILED)
             if batch.successor is not None:
                 draft.put("retried_as", value=batch.successor.nonce)

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import limits, seqs
-from .attempts import NextAttempt
 from .change import Action, Drop, Exclude, Extend, Include, Plus, Put, apply
 from .history import Event, EventType, Numbered, pack, size
 from .need import need
+from .options import NextAttempt
 from .run import STATUS_LETTERS, Head, Status
 from .values import Parcels
 
 _MANY = 40
 _OF_OPEN = (
-    *("cancel_due", "refusals", "upsert", "check_children_at"),
+    *("cancel_due", "refusals", "upsert", "check_children_at", "problem"),
     *("cancel_until", "chain_until", "run_until"),
 )
 LEASE = ("lease_token", "lease_worker", "lease_until", "lease_taken", "lease_length")
@@ -38,6 +38,7 @@ class Draft:
     """Path -> new value; None drops it."""
     queued: set[int] = field(default_factory=set)
     owed: set[int] = field(default_factory=set)
+    watching: set[int] = field(default_factory=set)
     unqueued: set[int] = field(default_factory=set)
     paid: set[int] = field(default_factory=set)
     successor: NextAttempt | None = None
@@ -108,6 +109,7 @@ class Draft:
             done.append(Drop(path) if value is None else Put(path, value))
         done += self._set_changes("queued", self.queued, self.unqueued)
         done += self._set_changes("owed", self.owed, self.paid)
+        done += self._set_changes("watching", self.watching, set())
         return tuple(done)
 
     def _appended(self) -> tuple[Action, ...]:

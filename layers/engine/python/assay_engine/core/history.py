@@ -21,6 +21,7 @@ class EventType(StrEnum):
     ACTIVITY_RETRY_REQUESTED = "ActivityRetryRequested"
     TIMER_SCHEDULED = "TimerScheduled"
     TIMER_FIRED = "TimerFired"
+    TIMER_CANCELLED = "TimerCancelled"
     SIGNAL_RECEIVED = "SignalReceived"
     AWAITING_SIGNAL = "WorkflowAwaitingSignal"
     SIDE_EFFECT = "SideEffectRecorded"
@@ -33,6 +34,10 @@ class EventType(StrEnum):
     FAILED = "WorkflowFailed"
     ATTRIBUTES_UPSERTED = "SearchAttributesUpserted"
     STALLED = "WorkflowStalled"
+    WORKFLOW_CALLED = "WorkflowCalled"
+    WORKFLOW_CALL_ENDED = "WorkflowCallEnded"
+    WORKFLOW_EXITED = "WorkflowExited"
+    REPLY_SENT = "ReplySent"
 
 
 CODES: Mapping[EventType, str] = {
@@ -43,6 +48,7 @@ CODES: Mapping[EventType, str] = {
     EventType.ACTIVITY_RETRY_REQUESTED: "AR",
     EventType.TIMER_SCHEDULED: "T",
     EventType.TIMER_FIRED: "TF",
+    EventType.TIMER_CANCELLED: "TX",
     EventType.SIGNAL_RECEIVED: "G",
     EventType.AWAITING_SIGNAL: "GW",
     EventType.SIDE_EFFECT: "E",
@@ -55,6 +61,10 @@ CODES: Mapping[EventType, str] = {
     EventType.FAILED: "F",
     EventType.ATTRIBUTES_UPSERTED: "U",
     EventType.STALLED: "Z",
+    EventType.WORKFLOW_CALLED: "P",
+    EventType.WORKFLOW_CALL_ENDED: "PE",
+    EventType.WORKFLOW_EXITED: "PX",
+    EventType.REPLY_SENT: "Y",
 }
 _TYPES = {code: kind for kind, code in CODES.items()}
 

@@ -19,6 +19,12 @@ def check_name(text: str, what: str) -> str:
     return text
 
 
+def check_request(text: object, what: str = "request_id") -> str:
+    if not isinstance(text, str) or not 0 < len(text) <= limits.MAX_REQUEST_ID:
+        raise InvalidError(f"{what} must be a text of 1 to {limits.MAX_REQUEST_ID} characters")
+    return check_name(text, what)
+
+
 NONCE_CHARS = 10
 
 

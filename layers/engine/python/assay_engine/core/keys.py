@@ -3,7 +3,7 @@ separator, which no name may contain (see ids.check_name), so parts never need e
 """
 
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from . import limits
 
@@ -11,6 +11,7 @@ SEPARATOR = "\x1f"
 HEAD = "H"
 # Sort keys inside a run's partition: the letter, the run's nonce, then what tells them apart.
 RECORD, CHUNK, PAYLOAD, SNAPSHOT, INCARNATION = "R", "C", "P", "S", "I"
+MARKER, REPLY, WATCHER = "M", "Y", "W"
 RUN, ACTIVITY, WORKERS, QUEUE, POINTER = "run", "act", "wrk", "que", "ptr"
 NAMESPACES = "nsp"
 
@@ -58,6 +59,47 @@ def payload(head_key: Key, nonce: str, name: str) -> Key:
 
 def snapshot(head_key: Key, nonce: str, name: str) -> Key:
     return Key(head_key.pk, join(SNAPSHOT, nonce, name))
+
+
+def call_mark(head_key: Key, sender_nonce: str, event_seq: int) -> Key:
+    """Beside whatever run has the called id, now or later: a call is made once."""
+    return Key(head_key.pk, join(MARKER, sender_nonce, str(event_seq)))
+
+
+def request_mark(head_key: Key, nonce: str, request_id: str) -> Key:
+    return Key(head_key.pk, join(MARKER, nonce, "r", request_id))
+
+
+def exit_mark(head_key: Key, caller_nonce: str, event_seq: int) -> Key:
+    """Beside the other side of a link: it has heard of the end, or shall not."""
+    return Key(head_key.pk, join(MARKER, caller_nonce, str(event_seq), "x"))
+
+
+class _Watcher(Protocol):
+    @property
+    def origin(self) -> str: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def call_seq(self) -> int | None: ...
+
+
+def watcher(head_key: Key, nonce: str, told: _Watcher) -> Key:
+    side = "a" if told.call_seq is not None else "p"
+    return Key(head_key.pk, join(WATCHER, nonce, told.origin, str(told.seq), side))
+
+
+def watchers(head_key: Key, nonce: str) -> Key:
+    return Key(head_key.pk, join(WATCHER, nonce, ""))
+
+
+def reply(head_key: Key, nonce: str, request_id: str) -> Key:
+    return Key(head_key.pk, join(REPLY, nonce, request_id))
+
+
+def reply_slot(head_key: Key, request_id: str) -> str:
+    """What those wait for who want to hear of a reply: a few, so that none need be forgotten."""
+    return join(REPLY, _digest(join(head_key.pk, request_id))[:2])
 
 
 def activity(activity_id: int, nonce: str, event_seq: int) -> Key:

@@ -1,6 +1,7 @@
 """Every number that bounds the engine, with the reason where it is not obvious."""
 
 MAX_NAME_BYTES = 512
+MAX_REQUEST_ID = 64
 MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_VALUE_BYTES = 2 * 1024 * 1024
 # A Lambda answer is limited to 6 MB after being escaped into JSON once more.

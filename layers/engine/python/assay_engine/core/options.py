@@ -192,3 +192,11 @@ _READERS: Mapping[str, Any] = {
     # Accepted for the sake of workers that keep it; the engine has no use for it.
     "wait_for_cancellation": _truth,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextAttempt:
+    """The run that is started because this one failed."""
+
+    nonce: str
+    delay: float

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import ids, values
+from . import calls, failures, ids, values
 from .history import OUTCOMES, Event, EventType, Numbered
+from .replies import shown_reply
 
 Schedules = Mapping[int, Numbered]
 """Activity seq -> the last ActivityScheduled with it."""
@@ -54,7 +55,8 @@ class Renderer:
         if event.type is EventType.ACTIVITY_COMPLETED:
             return {**payload, "result": data.get("v"), "error": None}
         if event.type is EventType.ACTIVITY_FAILED:
-            return {**payload, "error": error_of(data), "final_attempt": data["f"]}
+            payload |= {"error": error_of(data), "final_attempt": data["f"]}
+            return payload | failures.shown(data)
         return {
             **payload,
             "failed_event_seq": data["f"],
@@ -90,6 +92,12 @@ def _side_effect(numbered: Numbered) -> dict[str, Any]:
     return {"side_effect_seq": data["q"], "name": data["n"], "value": data.get("v")}
 
 
+def _upserted(numbered: Numbered) -> dict[str, Any]:
+    data = numbered.event.data
+    memo = {"memo": data["m"]} if "m" in data else {}
+    return {"upsert_seq": data["q"], "patch": data.get("v"), **memo}
+
+
 def _reason(numbered: Numbered) -> dict[str, Any] | None:
     reason = numbered.event.data.get("e")
     return None if reason is None else {"reason": reason}
@@ -98,7 +106,7 @@ def _reason(numbered: Numbered) -> dict[str, Any] | None:
 _PLAIN: Mapping[EventType, Any] = {
     EventType.STARTED: lambda n: n.event.data.get("v"),
     EventType.COMPLETED: lambda n: n.event.data.get("v"),
-    EventType.FAILED: lambda n: {"error": error_of(n.event.data)},
+    EventType.FAILED: lambda n: {"error": error_of(n.event.data), **failures.shown(n.event.data)},
     EventType.CANCELLED: _reason,
     EventType.CANCEL_REQUESTED: _reason,
     EventType.TIMER_SCHEDULED: _timer_scheduled,
@@ -106,10 +114,12 @@ _PLAIN: Mapping[EventType, Any] = {
         "timer_seq": n.event.data["q"],
         "fire_at": n.event.data["f"],
     },
-    EventType.SIGNAL_RECEIVED: lambda n: {
-        "signal": n.event.data["n"],
-        "payload": n.event.data.get("v"),
-    },
+    EventType.TIMER_CANCELLED: lambda n: {"timer_seq": n.event.data["q"]},
+    EventType.SIGNAL_RECEIVED: calls.shown_signal,
+    EventType.WORKFLOW_CALLED: calls.shown_call,
+    EventType.WORKFLOW_CALL_ENDED: calls.shown_end,
+    EventType.WORKFLOW_EXITED: calls.shown_exit,
+    EventType.REPLY_SENT: shown_reply,
     EventType.AWAITING_SIGNAL: _awaiting,
     EventType.SIDE_EFFECT: _side_effect,
     EventType.CHILD_STARTED: lambda n: {
@@ -123,11 +133,9 @@ _PLAIN: Mapping[EventType, Any] = {
     EventType.CHILD_FAILED: lambda n: {
         "child_workflow_id": n.event.data["i"],
         "error": error_of(n.event.data),
+        **failures.shown(n.event.data),
     },
-    EventType.ATTRIBUTES_UPSERTED: lambda n: {
-        "upsert_seq": n.event.data["q"],
-        "patch": n.event.data.get("v"),
-    },
+    EventType.ATTRIBUTES_UPSERTED: _upserted,
     EventType.STALLED: lambda n: {"warning": n.event.data["e"]},
 }
 

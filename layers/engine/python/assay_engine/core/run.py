@@ -91,6 +91,12 @@ class Head:
     used_timers: str | None = None
     used_side_effects: str | None = None
     used_upserts: str | None = None
+    used_calls: str | None = None
+    used_replies: str | None = None
+    watching: frozenset[int] | None = None
+    """Seqs of the monitor and link calls whose other run has not ended."""
+    watched: int | None = None
+    """Somebody is to be told when the run ends; on a closed run: has still to be told."""
 
     report: str | None = None
     """Id of the last applied report."""
@@ -133,6 +139,7 @@ class Head:
     earlier: Mapping[str, Any] | None = None
     """i(d) and n(once) of the run this one goes on for, if that left children with a policy."""
     problem: str | None = None
+    """Why the run does not go on, see `core.problem`."""
 
     @property
     def namespace(self) -> str:
@@ -178,7 +185,7 @@ class Record:
     """A stored value, see `core.values`."""
     search_attributes: str | None = None
     attributes_seq: int = 0
-    """Seq of the last SearchAttributesUpserted merged into `search_attributes`."""
+    """Seq of the last SearchAttributesUpserted merged into `search_attributes` and `memo`."""
     memo: str | None = None
     options: str | None = None
     """A stored value: what the run's successors need of `core.options`, and its context."""
@@ -198,12 +205,41 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """A value too big for the head, or a snapshot."""
+    """A value too big for the head, a snapshot, or a reply."""
 
     key: Key
     text: str
     created_at: float | None = None
     length: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """Beside a run: something was done to it, and must not be done again. Never deleted."""
+
+    key: Key
+    created_at: float
+    verdict: str | None = None
+    """Why it could not be done; None: it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """Beside a run: another one that is told how it ends. Never deleted."""
+
+    key: Key
+    run_id: str
+    """Of the run that is told."""
+    nonce: str
+    origin: str
+    """Nonce of the run whose call this comes from."""
+    seq: int
+    """Of that call's event."""
+    call_seq: int | None = None
+    """Absent: the run that is told is the other side of a link, it has not called."""
+    name: str
+    """What the run that is told calls the watched one."""
+    link: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,20 @@
 that 0 was used too (a client that leaves the seq out sends 0).
 """
 
+from typing import Any
+
 from .errors import InvalidError
 
 MAX_GAPS = 64
+MAX_SEQ = 2**31 - 1
+
+
+def checked(raw: Any, what: str) -> int:
+    """A seq of the newer commands, which no client may leave out."""
+    whole = isinstance(raw, int | float) and not isinstance(raw, bool) and raw == int(raw)
+    if not whole or not 1 <= raw <= MAX_SEQ:
+        raise InvalidError(f"{what} must be a whole number from 1 upwards")
+    return int(raw)
 
 
 def contains(used: str | None, seq: int) -> bool:

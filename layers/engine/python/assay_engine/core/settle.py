@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from . import durations
-from .attempts import NextAttempt
 from .draft import Draft
 from .history import EventType
 from .need import deadlines, line_end
+from .options import NextAttempt
 from .run import Head, Status
 
 # What a closed run's `cleanup` asks for: a run ended from outside takes what it has started

@@ -1,7 +1,8 @@
 """JSON values: one encoding everywhere (compact, keys sorted), and how a value is stored.
 
 A stored value is text: `=` and the JSON itself, `p` and the name of a payload item, or `b`
-and the name of a blob. Inside an event it is the field `v` (nested) or `r` (the reference).
+and the name of a blob. Inside an event it is the field `v` (nested) or `r` (the reference);
+a second value there has a name of its own, and its reference that name with an `r`.
 """
 
 from collections.abc import Mapping
@@ -52,6 +53,15 @@ def from_field(data: Mapping[str, Any]) -> str | None:
     if "r" in data:
         return str(data["r"])
     return INLINE + text(data["v"]) if "v" in data else None
+
+
+def second_field(stored: str, name: str) -> dict[str, Any]:
+    """The event fields that hold a further value beside the one in `v`."""
+    return {name: parse(stored[1:])} if inline(stored) else {name + "r": stored}
+
+
+# Reference of an event -> the field that its value is put into.
+REFERENCES = {"r": "v", "wr": "w", "mr": "m"}
 
 
 class Parcels:

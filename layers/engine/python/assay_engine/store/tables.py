@@ -25,7 +25,7 @@ from pynamodb.models import Model
 from ..app.ports import Stored
 from ..core.activity import Activity
 from ..core.errors import BusyError
-from ..core.run import Chunk, Head, Payload, Pointer, Record
+from ..core.run import Chunk, Head, Marker, Payload, Pointer, Record, Watcher
 from ..core.worker import Namespace, QueueEntry, Worker
 
 PK, SK = "pk", "sk"
@@ -105,6 +105,10 @@ class HeadRow(Row):
     used_timers = UnicodeAttribute(attr_name="ut")
     used_side_effects = UnicodeAttribute(attr_name="us")
     used_upserts = UnicodeAttribute(attr_name="uu")
+    used_calls = UnicodeAttribute(attr_name="uc")
+    used_replies = UnicodeAttribute(attr_name="ur")
+    watching = NumberSetAttribute(attr_name="wt")
+    watched = NumberAttribute(attr_name="wd")
     report = UnicodeAttribute(attr_name="rid")
     cancel_after = NumberAttribute(attr_name="cn")
     cancel_due = NumberAttribute(attr_name="cd")
@@ -146,6 +150,21 @@ class PayloadRow(Row):
     text = UnicodeAttribute(attr_name="x")
     created_at = NumberAttribute(attr_name="at")
     length = NumberAttribute(attr_name="n")
+
+
+class MarkerRow(Row):
+    created_at = NumberAttribute(attr_name="at")
+    verdict = UnicodeAttribute(attr_name="x")
+
+
+class WatcherRow(Row):
+    run_id = UnicodeAttribute(attr_name="i")
+    nonce = UnicodeAttribute(attr_name="o")
+    origin = UnicodeAttribute(attr_name="f")
+    seq = NumberAttribute(attr_name="s")
+    call_seq = NumberAttribute(attr_name="c")
+    name = UnicodeAttribute(attr_name="n")
+    link = NumberAttribute(attr_name="l")
 
 
 class PointerRow(Row):
@@ -203,6 +222,8 @@ ROWS: dict[type[Stored], type[Row]] = {
     Record: RecordRow,
     Chunk: ChunkRow,
     Payload: PayloadRow,
+    Marker: MarkerRow,
+    Watcher: WatcherRow,
     Pointer: PointerRow,
     Activity: ActivityRow,
     Worker: WorkerRow,

@@ -58,7 +58,12 @@ class StartWorkflow(Body, kw_only=True):
 
 
 class Signal(Body, kw_only=True):
+    """With a `request_id` it may be repeated: it lands once. Its reply is looked up by it."""
+
+    POSITIONS: ClassVar = ("payload",)
+
     payload: Json = None
+    request_id: str | None = None
 
 
 class Cancel(Body, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from assay_engine.web.records import TaskEvent, Time
+from assay_engine.web.records import Failure, TaskEvent, Time
 
 
 class Part(msgspec.Struct):
@@ -37,6 +37,13 @@ class Then(Part, kw_only=True):
     eager: int = 0
 
 
+class HandedBack(Part, kw_only=True):
+    """Why this worker cannot do a workflow task now. The first 500 characters of `text` count."""
+
+    code: Annotated[str, Meta(min_length=1, max_length=64)]
+    text: str = ""
+
+
 class Report(Part, kw_only=True):
     """Something that happened at the worker. Which further fields count depends on `kind`."""
 
@@ -54,6 +61,10 @@ class Report(Part, kw_only=True):
     result: Any = UNSET
     error: str | UnsetType = UNSET
     retryable: bool | UnsetType = UNSET
+    failure: Failure | UnsetType | None = UNSET
+    problem: Annotated[
+        HandedBack | UnsetType | None, Meta(description="Why a workflow task is released")
+    ] = UNSET
     details: Any = UNSET
     at: Time | UnsetType = UNSET
     then: Then | UnsetType | None = UNSET

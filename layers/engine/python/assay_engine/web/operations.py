@@ -125,6 +125,19 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         answer=records.Delivery,
         refusals=(404, 409),
     ),
+    ("GET", "/workflows/<workflow_id>/replies/<request_id>"): Operation(
+        id="getReply",
+        tag="Workflows",
+        summary="What the run replied to a request",
+        about="The request was a signal with that `request_id`. A run that continues it may "
+        "reply as well.",
+        query=(
+            *OF_RUN,
+            Query("wait_secs", "How long the answer may wait", {"type": "number", "maximum": 20}),
+        ),
+        answer=(records.Reply, records.NoReply),
+        refusals=(404, 409, 413),
+    ),
     ("POST", "/workflows/<workflow_id>/cancel"): Operation(
         id="cancelWorkflow",
         tag="Workflows",

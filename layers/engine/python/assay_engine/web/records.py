@@ -1,7 +1,7 @@
 """The records of the wire, field by field. Every key is always there, absent values are null;
 the one exception is `truncated`, which stands only where something was left out."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -46,6 +46,24 @@ class Started(Record, kw_only=True):
     ] = UNSET
 
 
+class Problem(Record, kw_only=True):
+    """Why a worker handed the run's task back. `since` stays while the code stays."""
+
+    code: str
+    text: str
+    since: Time
+
+
+class Failure(Record, kw_only=True, omit_defaults=True):
+    """What went wrong, for programs: stands beside an error text."""
+
+    kind: str
+    message: str
+    retryable: bool
+    details: Any = UNSET
+    cause: "Failure | UnsetType" = UNSET
+
+
 class Workflow(Record, kw_only=True):
     """A run. `input`, `result`, `search_attributes` and `memo` are JSON text."""
 
@@ -68,11 +86,14 @@ class Workflow(Record, kw_only=True):
     completed_at: Time | None
     continued_to: Annotated[str | None, Meta(description="The run that continues this one")]
     problem: Annotated[
-        str | None, Meta(description="Why the run does not go on, where the engine knows")
+        Problem | None, Meta(description="Why the run does not go on, where the engine knows")
     ]
     memo: JsonText | None
     attempt: Annotated[int, Meta(description="Of a run that is tried again when it fails")]
     retried_as: Annotated[str | None, Meta(description="The `run_id` of the next attempt")]
+    failure: Annotated[
+        Failure | None, Meta(description="What made it fail, for programs, where the run said it")
+    ]
     truncated: Truncated | UnsetType = UNSET
 
 
@@ -146,6 +167,21 @@ class Delivery(Record, kw_only=True):
     """`delivered` is there, and false, when the run had ended: nothing was recorded."""
 
     delivered: bool | UnsetType = UNSET
+
+
+class Reply(Record, kw_only=True):
+    """The run's reply to a request."""
+
+    replied: Literal[True]
+    payload: Any
+    error: Annotated[Any, Meta(description="A text or a failure, if it could not do it")]
+
+
+class NoReply(Record, kw_only=True):
+    """There is none yet, or, if the run has ended, there will be none."""
+
+    replied: Literal[False]
+    status: Status
 
 
 class State(Record, kw_only=True):

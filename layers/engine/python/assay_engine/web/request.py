@@ -19,6 +19,7 @@ from assay_engine.web import json_body
 T = TypeVar("T", bound=msgspec.Struct)
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 INT64 = range(-(2**63), 2**63)
 
 
@@ -59,6 +60,15 @@ class Request:
     def query_integer(self, name: str, allowed: range = INT64) -> int | None:
         text = self.query(name)
         return None if text is None else integer(text, name, allowed)
+
+    def query_number(self, name: str, allowed: tuple[float, float]) -> float | None:
+        text = self.query(name)
+        if text is None:
+            return None
+        low, high = allowed
+        if _NUMBER.fullmatch(text) is None or not low <= float(text) <= high:
+            raise InvalidError(f"{name}: {text[:40]!r} is no number from {low:g} to {high:g}")
+        return float(text)
 
     def namespace(self) -> str:
         """The namespace a list is asked for."""

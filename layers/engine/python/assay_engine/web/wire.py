@@ -6,16 +6,16 @@ import msgspec
 from msgspec import UNSET
 
 from assay_engine.app import views
-from assay_engine.core import limits, values
+from assay_engine.core import limits, problem, values
 from assay_engine.core.activity import ActivityStatus
-from assay_engine.core.run import Status
+from assay_engine.core.run import Head, Status
 from assay_engine.core.worker import Namespace, Worker
 from assay_engine.web import records
 
 R = TypeVar("R", records.Workflow, records.Event, records.Activity)
 
 _LONG_FIELDS = {
-    records.Workflow: ("input", "result", "error", "search_attributes", "memo"),
+    records.Workflow: ("input", "result", "error", "search_attributes", "memo", "failure"),
     records.Event: ("payload",),
     records.Activity: ("input", "result", "error"),
 }
@@ -29,8 +29,9 @@ def shortened(record: R) -> R:
     return msgspec.structs.replace(record, **dict.fromkeys(long), truncated=long)
 
 
-def _is_long(text: str | None) -> bool:
-    return text is not None and len(text.encode()) > limits.LIST_VALUE_BYTES
+def _is_long(value: str | msgspec.Struct | None) -> bool:
+    data = value.encode() if isinstance(value, str) else values.encode(value)
+    return len(data) > limits.LIST_VALUE_BYTES
 
 
 def started(view: views.Started, *, extended: bool = False) -> records.Started:
@@ -65,11 +66,19 @@ def workflow(view: views.RunView, now: float) -> records.Workflow:
         updated_at=head.updated_at,
         completed_at=head.completed_at,
         continued_to=head.continued_to,
-        problem=head.problem,
+        problem=_problem(head),
         memo=view.memo,
         attempt=head.attempt or 1,
         retried_as=view.retried_as,
+        failure=None if view.failure is None else msgspec.convert(view.failure, records.Failure),
     )
+
+
+def _problem(head: Head) -> records.Problem | None:
+    found = problem.unpack(head.problem)
+    if found is None:
+        return None
+    return records.Problem(code=found.code, text=found.text, since=found.since)
 
 
 def event(view: views.EventView, workflow_id: str) -> records.Event:

@@ -1,7 +1,8 @@
 """Starting a run, finding it, and everything a client does to it."""
 
-from assay_engine.app import queries, retrying, runs
-from assay_engine.core import durations
+from assay_engine.app import queries, replies, retrying, runs, signals
+from assay_engine.app.names import RunRef
+from assay_engine.core import durations, limits
 from assay_engine.core.errors import AssayError, InvalidError
 from assay_engine.core.run import Status
 from assay_engine.web import answers, bodies, json_body, records, starting, wire
@@ -10,6 +11,8 @@ from assay_engine.web.api import new_router
 from assay_engine.web.request import Request
 
 router = new_router()
+
+WAIT_SECS = (0.0, limits.MAX_WAIT_SECS)
 
 
 @router.post("/workflows")
@@ -39,9 +42,26 @@ def describe(request: Request, workflow_id: str) -> Answer:
 def signal(request: Request, workflow_id: str, name: str) -> Answer:
     body = request.optional_body(bodies.Signal)
     ref = request.run(workflow_id)
-    if runs.signal(request.engine, ref, name, body.payload):
+    if _delivered(request, ref, name, body):
         return answers.empty()
     return answers.ok(records.Delivery(delivered=False))
+
+
+def _delivered(request: Request, ref: RunRef, name: str, body: bodies.Signal) -> bool:
+    if body.request_id is None:
+        return runs.signal(request.engine, ref, name, body.payload)
+    sent = signals.Signal(name=name, payload=body.payload, request_id=body.request_id)
+    return signals.request(request.engine, ref, sent)
+
+
+@router.get("/workflows/<workflow_id>/replies/<request_id>")
+def reply(request: Request, workflow_id: str, request_id: str) -> Answer:
+    ref = request.run(workflow_id)
+    secs = request.query_number("wait_secs", WAIT_SECS) or 0.0
+    found = replies.wait(request.engine, ref, request_id, secs, request.caller_gone)
+    if found.status is None:
+        return answers.ok(records.Reply(replied=True, payload=found.payload, error=found.error))
+    return answers.ok(records.NoReply(replied=False, status=Status(found.status)))
 
 
 @router.post("/workflows/<workflow_id>/cancel")
