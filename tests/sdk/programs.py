@@ -90,7 +90,8 @@ class Player:
         try:
             got = await getattr(self, f"_{kind}")(path, *parts)
         except (AttributeError, TypeError, NameError, AssertionError) as error:
-            self.mishaps.append(error)  # of the player, or of asyncio on our loop
+            if not self.ctx._machine.closed:
+                self.mishaps.append(error)  # of the player, or of asyncio on our loop
             raise
         except BaseException as error:
             self.note(path, told(error))

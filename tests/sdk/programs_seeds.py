@@ -53,8 +53,12 @@ async def crowd(ctx: workflow.Context, input: Any) -> Any:
             log.append(task.get_name())
             if "task" in task.get_name():
                 task.cancel()
-    done_gathers, _ = await asyncio.wait(gathered, timeout=1)
-    log.append([each.result() for each in done_gathers])
+    await asyncio.sleep(1)
+    done_gathers, open_gathers = await asyncio.wait(gathered, timeout=0.1)
+    log += [len(done_gathers), len(open_gathers)]
+    for each in (*done_gathers, *open_gathers):
+        each.cancel()
+        log.append(await asyncio.gather(each, return_exceptions=True))
     for each in asyncio.as_completed([step(f"done-{number}") for number in range(6)]):
         log.append(await each)
     return log

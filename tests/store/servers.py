@@ -78,7 +78,7 @@ def _running(command: list[str], port: int) -> Iterator[str]:
         process.wait()
 
 
-def _wait_until_open(process: subprocess.Popen[bytes], port: int, tries: int = 600) -> None:
+def _wait_until_open(process: subprocess.Popen[bytes], port: int, tries: int = 2400) -> None:
     for _ in range(tries):
         try:
             socket.create_connection((HOST, port), timeout=1).close()
