@@ -138,6 +138,28 @@ def test_it_lands_once_and_is_noted_once_whenever_its_sender_dies(command: dict[
     assert tried > 6
 
 
+@pytest.mark.parametrize("command", ALL[1:], ids=lambda command: command["call"])
+def test_what_a_stopped_run_had_started_is_stopped_whenever_its_caller_dies(
+    command: dict[str, Any],
+) -> None:
+    def fresh() -> World:
+        world = World()
+        world.start("b")
+        world.turn("b", schedule(1), child("kid"))
+        recover(world)  # it owes nothing any more, so nobody settles it by chance
+        world.start("a")
+        return world
+
+    for world in worlds_that_die(lambda world: world.turn("a", command), fresh):
+        recover(world)
+        if "WorkflowCalled" not in world.events("a"):
+            world.pass_secs(40)
+            world.turn("a", command)
+        assert world.activity() is None
+        assert world.status("kid") == "CANCELLED"
+        assert ended(world) == [{"call_seq": 1}]
+
+
 @pytest.mark.parametrize("command", ALL, ids=lambda command: command["call"])
 @pytest.mark.parametrize("when", ["transact", "update"])
 def test_two_who_pay_at_once_deliver_once(command: dict[str, Any], when: str) -> None:

@@ -22,12 +22,18 @@ from .histories import machine
 
 
 def stepper(ctx: workflow.Context, log: list[Any]) -> Callable[[str], Coroutine[Any, Any, str]]:
-    async def step(name: str) -> str:
+    async def attempt(name: str) -> None:
         try:
             await ctx.execute_activity(name)
+        except workflow.ActivityError as error:
+            log.append(str(error))
+
+    async def step(name: str) -> str:
+        try:
+            await attempt(name)
         except asyncio.CancelledError:
             log.append(f"{name} cancelled")
-            await ctx.execute_activity(f"undo {name}")
+            await attempt(f"undo {name}")
         return name
 
     return step
@@ -57,8 +63,8 @@ async def crowd(ctx: workflow.Context, input: Any) -> Any:
     done_gathers, open_gathers = await asyncio.wait(gathered, timeout=0.1)
     log += [len(done_gathers), len(open_gathers)]
     for each in (*done_gathers, *open_gathers):
-        each.cancel()
-        log.append(await asyncio.gather(each, return_exceptions=True))
+        log.append(each.cancel())
+        log.append(await each)
     for each in asyncio.as_completed([step(f"done-{number}") for number in range(6)]):
         log.append(await each)
     return log

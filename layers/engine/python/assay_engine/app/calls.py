@@ -13,7 +13,6 @@ from ..core import keys, values
 from ..core.calls import CLOSED, NOT_FOUND, Call
 from ..core.change import Change, Contains, Equals, Exclude, Exists
 from ..core.draft import Draft
-from ..core.errors import BusyError
 from ..core.history import EventType, Numbered
 from ..core.run import Head, Status, Watcher
 from . import delivery, history, payloads, signals, stopping, watching
@@ -28,25 +27,25 @@ _STOPS = (Call.CANCEL, Call.TERMINATE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paid:
-    done: bool = True
-    """False: somebody was too busy; the call is still owed."""
+class Made:
+    """A call that was made, now or before, and is still to be noted."""
+
+    called: Numbered
+    verdict: str | None = None
+    """The kind of its error, if it failed."""
     stopped: Head | None = None
-    """A run that was asked to end, or ended: what it has started is still to be stopped."""
+    """A run that was asked to end, or ended: first what it has started is to be stopped."""
 
 
-def pay(engine: Engine, head: Head, called: Numbered) -> Paid:
-    """`head` is an image of the run that calls."""
+def make(engine: Engine, head: Head, called: Numbered) -> Made:
+    """`head` is an image of the run that calls. Raises BusyError: the call stays owed."""
     data = called.event.data
-    try:
-        verdict = _perform(engine, head, called)
-        _note(engine, head, called, verdict)
-        if verdict is None and data["c"] in _STOPS:
-            # Also if it was done before: who did it may not have come further than that.
-            return Paid(stopped=engine.store.get(Head, _target(head, data)))
-    except BusyError:
-        return Paid(done=False)
-    return Paid()
+    verdict = _perform(engine, head, called)
+    stopped = None
+    if verdict is None and data["c"] in _STOPS:
+        # Also if it was done before: who did it may not have come further than that.
+        stopped = engine.store.get(Head, _target(head, data))
+    return Made(called=called, verdict=verdict, stopped=stopped)
 
 
 def _target(head: Head, data: Mapping[str, Any]) -> keys.Key:
@@ -158,8 +157,9 @@ def _closing(engine: Engine, draft: Draft) -> Change:
     return Change(when=when, do=draft.finish())
 
 
-def _note(engine: Engine, head: Head, called: Numbered, verdict: str | None) -> None:
+def note(engine: Engine, head: Head, made: Made) -> None:
     """Tell the run that called, once: only while it owes the call. Row `call noted`."""
+    called, verdict = made.called, made.verdict
     error = {} if verdict is None else {"e": verdict}
     dropped = _dropped(engine, head, called) if verdict is None else frozenset({called.seq})
     ended = Inbound(

@@ -5,6 +5,7 @@ tree; whoever settles the run next goes on where somebody was cut short.
 """
 
 from contextlib import suppress
+from dataclasses import replace
 
 from ..core import activity as states
 from ..core import ids, keys, limits
@@ -27,7 +28,7 @@ from ..core.keys import Key
 from ..core.options import ParentClosePolicy
 from ..core.run import Head
 from ..core.settle import ENDED_FROM_OUTSIDE
-from . import children, history, incarnations, owed, payloads, stopping, watching
+from . import calls, children, history, incarnations, owed, payloads, stopping, watching
 from .children import Child
 from .engine import Engine
 from .inbound import NotAppendedError, append
@@ -105,14 +106,25 @@ def after_close(engine: Engine, head: Head) -> None:
 
 
 def pay(engine: Engine, head: Head) -> owed.Paid:
-    """Put what a run owes; a run that it has stopped stops what that one has started."""
+    """Put what a run owes and make its calls. A run that it has stopped stops what that one has
+    started, before the call is noted: otherwise nobody would, should this be cut short."""
     paid = owed.pay(engine, head)
-    for stopped in paid.stopped:
-        if stopped.is_open:
-            cancel_pending(engine, stopped, reason=None)
-        else:
-            after_close(engine, stopped)
-    return paid
+    left = set(paid.left)
+    for made in paid.calls:
+        try:
+            if made.stopped is not None:
+                _stop(engine, made.stopped)
+            calls.note(engine, head, made)
+        except BusyError:
+            left.add(made.called.seq)
+    return replace(paid, left=frozenset(left))
+
+
+def _stop(engine: Engine, stopped: Head) -> None:
+    if not stopped.is_open:
+        after_close(engine, stopped)
+    elif stopped.cancel_after is not None:
+        cancel_pending(engine, stopped, reason=None)
 
 
 def finish(engine: Engine, head: Head) -> None:

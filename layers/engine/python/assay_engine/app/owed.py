@@ -29,6 +29,7 @@ from ..core.history import EventType, Numbered
 from ..core.render import shipped
 from ..core.run import Head, Record
 from . import calls, history, payloads, queues, replies
+from .calls import Made
 from .engine import Engine
 from .inbound import Inbound, NotAppendedError, append
 from .incarnations import put_child
@@ -40,31 +41,38 @@ from .start import NewRun, prepare_run
 class Paid:
     seqs: frozenset[int] = frozenset()
     """Of the events whose items are there: to be struck off."""
+    calls: tuple[Made, ...] = ()
+    """Of other runs: to be noted, which strikes them off."""
     left: frozenset[int] = frozenset()
     """Still owed, because another run is too busy."""
-    stopped: tuple[Head, ...] = ()
-    """Runs that a call has stopped; the caller has to look after what they have started."""
 
 
 def pay(engine: Engine, head: Head) -> Paid:
-    """Put everything `head` owes. `ending.pay` is for those who may stop other runs."""
+    """Put everything `head` owes. `ending.pay` does what follows from its calls."""
     owed = head.owed or frozenset()
     if not owed:
         return Paid()
     first = min(owed)
     events = [n for n in history.load(engine, head, after=first - 1) if n.seq in owed]
-    called: dict[int, calls.Paid] = {}
+    made: dict[int, Made | None] = {}
     for place, numbered in enumerate(events):
         if numbered.event.type is EventType.WORKFLOW_CALLED:
-            called[numbered.seq] = calls.pay(engine, head, numbered)
+            made[numbered.seq] = _make(engine, head, numbered)
         else:
             # Told apart by microseconds, so that they are handed out in their order.
             _put(engine, head, numbered, (place - len(events)) * 1e-6)
     return Paid(
-        seqs=owed.difference(called),
-        left=frozenset(seq for seq, paid in called.items() if not paid.done),
-        stopped=tuple(paid.stopped for paid in called.values() if paid.stopped is not None),
+        seqs=owed.difference(made),
+        calls=tuple(call for call in made.values() if call is not None),
+        left=frozenset(seq for seq, call in made.items() if call is None),
     )
+
+
+def _make(engine: Engine, head: Head, called: Numbered) -> Made | None:
+    try:
+        return calls.make(engine, head, called)
+    except BusyError:
+        return None
 
 
 def _put(engine: Engine, head: Head, numbered: Numbered, offset: float) -> None:
