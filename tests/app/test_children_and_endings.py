@@ -132,6 +132,19 @@ def test_cancel_stops_timers_pending_activities_and_children(world: World) -> No
     assert world.events("a")[-1] == "WorkflowCancelled"
 
 
+def test_code_that_waits_for_a_cancelled_activity_is_told(world: World) -> None:
+    world.start("a")
+    world.turn("a", schedule(1), schedule(2))
+    running = world.activity()
+    assert running is not None
+    world.cancel("a")
+    world.cancel("a")
+    told = [n for n in world.events("a") if n == "ActivityFailed"]
+    assert told == ["ActivityFailed"]
+    world.complete(running, "late")
+    assert world.events("a")[-1] == "ActivityCompleted"
+
+
 def test_a_batch_that_had_not_seen_the_cancel_starts_nothing(world: World) -> None:
     world.start("a")
     world.poll()

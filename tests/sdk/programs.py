@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -19,17 +19,20 @@ from assay._failures import told
 from assay.channel import Channel, select
 from assay.saga import Saga
 
+WAITS = ("activity", "parallel", "sleep", "signal_or_time", "child", "effect", "send", "set")
 LEAVES = (
-    *("activity", "parallel", "child", "spawn", "join", "patient", "tell", "monitor", "exit"),
-    *("sleep", "nap", "signal", "signal_or_time", "receive", "select", "request", "inbox"),
-    *("effect", "bytes", "upsert", "version", "dice", "fail", "stop_one", "stop_me", "end"),
-    *("put", "get", "set", "wait_set", "send", "take", "close", "generator"),
+    *WAITS,
+    *WAITS,  # more often than what ends a program early, or waits for what may never come
+    *("spawn", "join", "patient", "tell", "monitor", "exit", "nap", "signal", "receive", "select"),
+    *("request", "inbox", "bytes", "upsert", "version", "dice", "fail", "stop_one", "stop_me"),
+    *("end", "put", "get", "wait_set", "take", "close", "generator"),
 )
 PAIRS = ("sequence", "rescue", "clean_up", "lastly", "saga")
 CROWDS = ("gather", "lenient", "group", "first", "patience", "completed", "gathers", "pool")
 SINGLES = ("background", "shield", "timeout", "wait_for")
 
 Node = Any
+T = TypeVar("T")
 
 
 def _grown(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
@@ -42,7 +45,15 @@ def _grown(nodes: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 
 NODES = st.recursive(st.sampled_from(LEAVES), _grown, max_leaves=12)
-PROGRAMS = st.lists(NODES, min_size=1, max_size=5)
+
+
+def up_to(most: int, what: st.SearchStrategy[T]) -> st.SearchStrategy[list[T]]:
+    """Return lists of which each length is as likely as any other; plain ones are short."""
+    lengths = st.integers(0, most)
+    return lengths.flatmap(lambda count: st.lists(what, min_size=count, max_size=count))
+
+
+PROGRAMS = up_to(6, NODES)
 
 
 class BoomError(Exception):
@@ -68,8 +79,10 @@ class Player:
     async def run(self, ctx: workflow.Context, input: Any) -> Any:
         self.ctx = ctx
         try:
-            for number, node in enumerate(self._program):
-                await self.play(node, str(number))
+            for number, node in enumerate(self._program[:-1]):
+                await asyncio.gather(self.play(node, str(number)), return_exceptions=True)
+            for node in self._program[-1:]:
+                await self.play(node, "last")
         except asyncio.CancelledError:
             await self.play("activity", "undo")
             raise

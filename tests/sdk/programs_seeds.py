@@ -50,7 +50,7 @@ async def crowd(ctx: workflow.Context, input: Any) -> Any:
     log += [[task.get_name() for task in some] for some in (done, pending)]
     for task in pending:
         task.cancel()
-    gathered = {asyncio.gather(step(f"gather-{number}")) for number in range(6)}
+    gathered = [asyncio.gather(step(f"gather-{number}")) for number in range(6)]
     async with asyncio.TaskGroup() as group:
         for number in range(6):
             group.create_task(step(f"group-{number}"))
@@ -60,11 +60,12 @@ async def crowd(ctx: workflow.Context, input: Any) -> Any:
             if "task" in task.get_name():
                 task.cancel()
     await asyncio.sleep(1)
-    done_gathers, open_gathers = await asyncio.wait(gathered, timeout=0.1)
+    done_gathers, open_gathers = await asyncio.wait(set(gathered), timeout=0.1)
     log += [len(done_gathers), len(open_gathers)]
-    for each in (*done_gathers, *open_gathers):
-        log.append(each.cancel())
-        log.append(await each)
+    for gathering in (*done_gathers, *open_gathers):
+        log.append(gathered.index(gathering))
+        gathering.cancel()
+        await asyncio.gather(gathering, return_exceptions=True)
     for each in asyncio.as_completed([step(f"done-{number}") for number in range(6)]):
         log.append(await each)
     return log

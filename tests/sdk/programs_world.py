@@ -17,6 +17,8 @@ from assay.failure import Failure
 from .fake_runs import CLOSING, RECORDED
 
 MOST_REFUSALS = 3
+CANCEL = 11
+"""The choice by which a run is asked to stop."""
 Inbound = tuple[str, Any]
 
 EVENTS = RECORDED | {
@@ -53,6 +55,9 @@ class World:
 
     def land(self, choice: int) -> None:
         """Let one thing happen that may happen now."""
+        if choice == CANCEL:
+            self.take(("WorkflowCancelRequested", {"reason": "enough"}))
+            return
         possible = self.possible()
         self.take(possible[choice % len(possible)])
 
@@ -73,7 +78,6 @@ class World:
             *self.ends(),
             *(("SignalReceived", {"signal": name, **said}) for name in "ab"),
             ("SignalReceived", {"signal": "ask", **(asked if number % 2 else sent)}),
-            ("WorkflowCancelRequested", {"reason": "enough"}),
             ("WorkflowExited", {"call_seq": 1, "workflow_id": "other", "status": "COMPLETED"}),
         ]
 

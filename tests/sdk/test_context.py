@@ -11,7 +11,12 @@ import pytest
 
 from assay import workflow
 from assay._functions import Registry
-from assay.errors import CallError, RequestRejectedError, ResultTimeoutError
+from assay.errors import (
+    CallError,
+    NonDeterminismError,
+    RequestRejectedError,
+    ResultTimeoutError,
+)
 from assay.workflow import ActivityCall
 
 from .histories import Code, completed, history, machine, scheduled, signal
@@ -99,6 +104,13 @@ def test_a_run_that_waits_before_a_change_takes_the_new_way() -> None:
     run.feed(events, seen=2)
 
     assert named(run.commands()) == ["version:payment", "new"]
+    run.drop()
+
+
+def test_code_that_does_more_than_was_committed_is_found_out() -> None:
+    run = machine(changed)
+    with pytest.raises(NonDeterminismError, match="expected: nothing more\n.*name='first'"):
+        run.feed(history(("WorkflowStarted", None)), seen=1)
     run.drop()
 
 

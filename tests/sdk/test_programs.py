@@ -25,11 +25,11 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from .programs import PROGRAMS, Node
+from .programs import PROGRAMS, Node, up_to
 from .programs_worker import MOVES, Move, Worker, told
 
-EXAMPLES = int(os.environ.get("ASSAY_PROGRAMS", "400"))
-STEPS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 11)), max_size=60)
+EXAMPLES = int(os.environ.get("ASSAY_PROGRAMS", "600"))
+STEPS = up_to(50, st.tuples(st.sampled_from(MOVES), st.integers(0, 11)))
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assay import workflow
+from assay import errors, workflow
 from assay._history import Event
 from assay.errors import ActivityError, NonDeterminismError
 
@@ -56,6 +56,31 @@ def test_what_the_workflow_changes_later_is_sent_as_it_was() -> None:
 
     assert recorded["value"] == [1]
     assert upserted["patch"] == {"n": 1}
+
+
+def test_an_error_of_a_side_effect_is_recorded_and_raised_again() -> None:
+    outcomes = iter([ValueError("not now")])
+
+    def flaky() -> int:
+        for error in outcomes:
+            raise error
+        return 1
+
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        try:
+            return await ctx.side_effect("flaky", flaky)
+        except errors.ApplicationError as error:
+            return str(error)
+
+    first = machine(code)
+    first.feed(history(STARTED))
+    recorded, completed = first.commands()
+    effect = {"side_effect_seq": 1, "name": "flaky", "value": recorded["value"]}
+    second = machine(code)
+    second.feed(history(STARTED, ("SideEffectRecorded", effect)))
+
+    assert completed == {"type": "CompleteWorkflow", "result": "ValueError: not now"}
+    assert second.commands() == [completed]
 
 
 def test_time_belongs_to_the_event_and_never_goes_back() -> None:

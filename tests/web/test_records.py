@@ -55,6 +55,7 @@ def test_a_workflow_has_every_key(calls: Calls) -> None:
         "attempt": 1,
         "retried_as": None,
         "failure": None,
+        "incarnation": record["incarnation"],
     }
 
 

@@ -236,7 +236,10 @@ class Context(BaseContext):
         return results
 
     async def side_effect(self, name: str, run: Callable[[], T]) -> T:
-        """Return what `run` returns; it is recorded, and every replay gets the same value."""
+        """Return what `run` returns; it is recorded, and every replay gets the same value.
+
+        What it raises comes as an `ApplicationError`, recorded as well.
+        """
         value: T = self._machine.side_effect(name, run)
         return value
 

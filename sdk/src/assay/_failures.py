@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 from assay import _json
@@ -39,7 +40,7 @@ def _failure(error: BaseException, message: str, cause: Failure | None) -> Failu
     if isinstance(error, ApplicationError):
         return Failure(
             message=message,
-            kind=error.kind,
+            kind=_spelled(error.kind),
             retryable=error.retryable,
             details=_sendable(error.details),
             cause=cause,
@@ -55,6 +56,12 @@ _KINDS: dict[type[BaseException], str] = {
 }
 
 
+def _spelled(kind: str) -> str:
+    """Return a kind as the engine takes it: capitals, digits and underscores."""
+    letters = re.sub(r"[^A-Z0-9_]", "_", kind.upper())[:64]
+    return letters if letters[:1].isalpha() else INTERNAL
+
+
 def _sendable(details: Any) -> Any:
     try:
         return _json.plain(details)
@@ -66,3 +73,10 @@ def failed(failure: Failure) -> dict[str, Any]:
     """Return a failure as commands, reports and events carry it: more than a text if there is."""
     more = {"failure": failure.wire()} if failure.says_more else {}
     return {"error": failure.message, **more}
+
+
+def raised(failure: Failure) -> ApplicationError:
+    """Return the error that stands for one which was recorded."""
+    return ApplicationError(
+        failure.message, kind=failure.kind, retryable=failure.retryable, details=failure.details
+    )

@@ -8,7 +8,16 @@ import msgspec
 
 from assay.errors import UsageError
 
-_encoder = msgspec.json.Encoder()
+
+def _other(value: Any) -> Any:
+    """Return a value that says itself how it looks as JSON, as models of pydantic do."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise NotImplementedError(f"objects of type {type(value).__name__} are not supported")
+    return dump(mode="json")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_other)
 
 
 def encode(value: object) -> bytes:

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any, NoReturn, Protocol, TypeVar, TypeVarTuple, Unpack
 
 from assay._guard import guarded
-from assay.errors import UsageError
+from assay.errors import ForbiddenCallError, UsageError
 
 logger = logging.getLogger("assay.workflow")
 
@@ -246,7 +246,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
 def _refusing(name: str) -> Callable[..., NoReturn]:
     def refuse(*_: object, **__: object) -> NoReturn:
-        raise UsageError(f"{name} cannot be used in a workflow: {_INSTEAD[name]}")
+        raise ForbiddenCallError(f"{name} in a workflow: {_INSTEAD[name]}")
 
     return refuse
 

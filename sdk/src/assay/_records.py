@@ -85,6 +85,7 @@ class Workflow:
     continued_to: str | None = None
     problem: Problem | str | None = None
     memo: Any = field(default=None, metadata=_TEXT)
+    incarnation: str = ""
     attempt: int = 1
     retried_as: str | None = None
     failure: Failure | None = None

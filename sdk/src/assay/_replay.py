@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from assay import _json
-from assay._failures import failed, failure_of
+from assay._failures import failed, failure_of, raised
 from assay._guard import unguarded
 from assay._history import OWN, Command, Event, side_effects, still_seen, surviving
 from assay._issued import Issued, size, size_of
@@ -30,6 +30,7 @@ logger = logging.getLogger("assay.workflow")
 
 Body = Callable[["Machine", Any], Coroutine[Any, Any, Any]]
 _MARKER = "version:"
+_RAISED = "assay.raised"
 
 
 class Closing(BaseException):
@@ -162,6 +163,8 @@ class Machine:
         value = _outside(run) if known is None else known.payload.get("value")
         if seq not in self._undone:
             self._issue({"type": "RecordSideEffect", "seq": seq, "name": name, "value": value})
+        if isinstance(value, dict) and _RAISED in value:
+            raise raised(Failure.read(value[_RAISED]))
         return _json.plain(value)  # the workflow may change what it gets, but not what was issued
 
     def version(self, change: str, lowest: int, highest: int) -> int:
@@ -294,7 +297,7 @@ class Machine:
             case "TimerFired":
                 self._timer_fired(event)
             case "SignalReceived":
-                self.signals.deliver(_received(event.payload))
+                self.signals.deliver(Received.read(event.payload))
             case "WorkflowExited":
                 self._exited(event)
             case "WorkflowCancelRequested":
@@ -366,19 +369,15 @@ class Machine:
 
 
 def _outside(run: Callable[[], Any]) -> Any:
-    """Return what a function says that may look at the clock or throw dice."""
-    with unguarded():
-        return _json.plain(run())
+    """Return what a function says that may look at the clock or throw dice.
 
-
-def _received(payload: Mapping[str, Any]) -> Received:
-    sender = payload.get("from")
-    return Received(
-        name=payload["signal"],
-        payload=payload.get("payload"),
-        sender=sender.get("workflow_id") if isinstance(sender, Mapping) else None,
-        request_id=payload.get("request_id"),
-    )
+    What it raises is recorded too: the next time it might not.
+    """
+    try:
+        with unguarded():
+            return _json.plain(run())
+    except Exception as error:  # noqa: BLE001  it is raised again, as every replay will raise it
+        return {_RAISED: failure_of(error).wire()}
 
 
 def _found(error: BaseException, kind: type[Exception]) -> BaseException | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,16 @@ class Received:
     """Id of the run that has sent it; None: a client."""
     request_id: str | None = None
     """Somebody waits for a reply under this id."""
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Received:
+        sender = payload.get("from")
+        return cls(
+            name=payload["signal"],
+            payload=payload.get("payload"),
+            sender=sender.get("workflow_id") if isinstance(sender, Mapping) else None,
+            request_id=payload.get("request_id"),
+        )
 
 
 class Signals:

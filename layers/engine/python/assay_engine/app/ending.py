@@ -13,6 +13,7 @@ from ..core.activity import Activity
 from ..core.change import (
     Action,
     Change,
+    Contains,
     Drop,
     Equals,
     Exclude,
@@ -21,6 +22,7 @@ from ..core.change import (
     Plus,
     Put,
 )
+from ..core.decide import CANCELLED_BEFORE
 from ..core.draft import Draft
 from ..core.errors import BusyError
 from ..core.history import EventType
@@ -31,7 +33,7 @@ from ..core.settle import ENDED_FROM_OUTSIDE
 from . import calls, children, history, incarnations, owed, payloads, stopping, watching
 from .children import Child
 from .engine import Engine
-from .inbound import NotAppendedError, append
+from .inbound import Inbound, NotAppendedError, append
 from .ports import ConditionFailedError
 
 _TRIES = 25
@@ -155,7 +157,7 @@ def cancel_pending(engine: Engine, head: Head, reason: str | None) -> None:
     """What an open run had started before its cancel was requested, and nobody runs yet."""
     if head.queued:
         cancelled = _cancel_queued(engine, head, up_to=head.cancel_after or head.length)
-        _drop(engine, head, cancelled)
+        _tell_cancelled(engine, head, cancelled)
     if head.children:
         _cancel_children(engine, head, reason)
 
@@ -195,20 +197,20 @@ def _cancel_item(engine: Engine, key: Key) -> bool:
     return True
 
 
-def _drop(engine: Engine, head: Head, cancelled: dict[int, int]) -> None:
-    """Take cancelled activities out of the head's books."""
-    if not cancelled:
-        return
-    change = Change(
-        when=(Exists(("open",)), Equals(("nonce",), head.nonce)),
-        do=(
-            Exclude(("queued",), frozenset(cancelled)),
-            Exclude(("owed",), frozenset(cancelled.values())),
-            Plus(("version",), 1),
-        ),
-    )
-    with suppress(ConditionFailedError):  # closed meanwhile
-        engine.store.update(Head, head.key, change)
+def _tell_cancelled(engine: Engine, head: Head, cancelled: dict[int, int]) -> None:
+    """Its code may still wait for activities that nobody will run: they failed."""
+    for seq, scheduled in cancelled.items():
+        failed = Inbound(
+            type=EventType.ACTIVITY_FAILED,
+            data={"q": seq, "e": CANCELLED_BEFORE, "f": 0},
+            guard=(Equals(("nonce",), head.nonce), Contains(("queued",), seq)),
+            also=(
+                Exclude(("queued",), frozenset({seq})),
+                Exclude(("owed",), frozenset({scheduled})),
+            ),
+        )
+        with suppress(NotAppendedError):  # told before, or closed meanwhile
+            append(engine, head.key, failed)
 
 
 def _cancel_children(engine: Engine, head: Head, reason: str | None) -> None:

@@ -32,7 +32,7 @@ from .values import second_field, text
 Noted = (
     RecordSideEffect | UpsertSearchAttributes | RecordSnapshot | CancelTimer | CallWorkflow | Reply
 )
-_CANCELLED_BEFORE = "cancelled: cancel was requested before this was started"
+CANCELLED_BEFORE = "cancelled: cancel was requested before this was started"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ def _activity(draft: Draft, command: ScheduleActivity, batch: Batch, outcome: Ou
         },
     )
     if batch.starts_nothing:
-        data = {"q": command.seq, "e": _CANCELLED_BEFORE, "f": 0}
+        data = {"q": command.seq, "e": CANCELLED_BEFORE, "f": 0}
         draft.append(EventType.ACTIVITY_FAILED, data)
     elif _runs_eagerly(draft, command, batch, outcome):
         outcome.eager.append(command.seq)
@@ -223,7 +223,7 @@ def _child(draft: Draft, command: StartChildWorkflow, batch: Batch) -> None:
     }
     seq = draft.append(EventType.CHILD_STARTED, data)
     if batch.starts_nothing:
-        data = {"i": command.workflow_id, "e": _CANCELLED_BEFORE}
+        data = {"i": command.workflow_id, "e": CANCELLED_BEFORE}
         draft.append(EventType.CHILD_FAILED, data)
         return
     nonce = ids.child_nonce(draft.head.nonce, seq)

@@ -94,6 +94,7 @@ class Workflow(Record, kw_only=True):
     failure: Annotated[
         Failure | None, Meta(description="What made it fail, for programs, where the run said it")
     ]
+    incarnation: Annotated[str, Meta(description="Tells runs apart that had the id in turn")]
     truncated: Truncated | UnsetType = UNSET
 
 

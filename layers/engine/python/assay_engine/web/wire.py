@@ -71,6 +71,7 @@ def workflow(view: views.RunView, now: float) -> records.Workflow:
         attempt=head.attempt or 1,
         retried_as=view.retried_as,
         failure=None if view.failure is None else msgspec.convert(view.failure, records.Failure),
+        incarnation=head.nonce,
     )
 
 
