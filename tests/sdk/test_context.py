@@ -109,7 +109,7 @@ def test_a_run_that_waits_before_a_change_takes_the_new_way() -> None:
 
 def test_code_that_does_more_than_was_committed_is_found_out() -> None:
     run = machine(changed)
-    with pytest.raises(NonDeterminismError, match="expected: nothing more\n.*name='first'"):
+    with pytest.raises(NonDeterminismError, match=r"expected: nothing more\n.*name='first'"):
         run.feed(history(("WorkflowStarted", None)), seen=1)
     run.drop()
 

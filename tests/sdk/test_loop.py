@@ -334,7 +334,9 @@ def leftover(ended: list[str]) -> Code:
                 await asyncio.wait_for(asyncio.sleep(1), 2)
             finally:
                 ended.append("second")
-                await ctx.execute_activity("clean_up")
+                with pytest.raises(UsageError, match="the run has ended"):
+                    await ctx.execute_activity("clean_up")
+                ended.append("refused")
 
     async def code(ctx: workflow.Context, input: Any) -> Any:
         left = [asyncio.create_task(stubborn(ctx)), asyncio.ensure_future(asyncio.sleep(9))]
@@ -366,7 +368,7 @@ def test_what_is_left_behind_is_quiet_and_can_issue_nothing(
     run = None
     gc.collect()
 
-    assert ended == ["first", "second"]
+    assert ended == ["first", "second", "refused"]
     assert caplog.records == []
 
 

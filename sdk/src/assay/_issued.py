@@ -100,7 +100,8 @@ def _caller() -> str:
     """Return the line of workflow code that is being run."""
     frame = sys._getframe(2)
     while frame.f_back is not None:
-        module = frame.f_globals["__name__"]  # no calls here: the guard looks at each of them
+        known = frame.f_globals  # no calls here: the guard looks at each of them
+        module = known["__name__"] if "__name__" in known else ""  # noqa: SIM401
         if module[:6] != "assay." and module[:8] != "asyncio." and module != "contextlib":
             break
         frame = frame.f_back

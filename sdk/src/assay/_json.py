@@ -13,7 +13,7 @@ def _other(value: Any) -> Any:
     """Return a value that says itself how it looks as JSON, as models of pydantic do."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
-        raise NotImplementedError(f"objects of type {type(value).__name__} are not supported")
+        raise TypeError(f"objects of type {type(value).__name__} are not supported")
     return dump(mode="json")
 
 
