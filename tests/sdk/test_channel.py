@@ -173,6 +173,22 @@ def test_a_selector_cancelled_between_waking_and_taking_loses_nothing() -> None:
     assert in_workflow(code) == ["first", "second"]
 
 
+def test_a_selector_that_takes_elsewhere_leaves_its_wake_up_to_the_next() -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        first, second = Channel[str](), Channel[str]()
+        selector = asyncio.create_task(select(first, second))
+        await asyncio.sleep(0)
+        receiver = asyncio.create_task(second.receive())
+        await asyncio.sleep(0)
+        second.put("for the receiver")  # wakes the selector,
+        first.put("chosen")  # which then finds something better
+        _, value = await selector
+        async with asyncio.timeout(5):
+            return [value, await receiver]
+
+    assert in_workflow(code) == ["chosen", "for the receiver"]
+
+
 def test_select_passes_over_closed_channels_until_all_are() -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         closed, alive = Channel[str](), Channel[str]()

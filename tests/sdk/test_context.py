@@ -174,6 +174,15 @@ def test_tolerated_failures_stand_in_the_list() -> None:
     assert result(code, failed(1), completed(2, "B")) == ["activity a failed: no", "B"]
 
 
+def test_as_long_as_failures_are_tolerated_the_rest_is_begun() -> None:
+    async def code(ctx: workflow.Context, input: Any) -> Any:
+        calls = [(name, None) for name in "abc"]
+        return list(map(str, await ctx.execute_parallel(calls, limit=1, tolerated_failures=1)))
+
+    ends = [failed(1), completed(2, "B"), completed(3, "C")]
+    assert result(code, *ends) == ["activity a failed: no", "B", "C"]
+
+
 def test_one_failure_too_many_stops_what_has_not_begun() -> None:
     async def code(ctx: workflow.Context, input: Any) -> Any:
         await ctx.execute_parallel([(name, None) for name in "abcd"], limit=2)

@@ -116,9 +116,11 @@ async def select(
 
 async def _first(channels: tuple[Channel[Any], ...]) -> tuple[Channel[Any], Any]:
     while True:
-        for channel in channels:
-            if len(channel):
-                return channel, channel.take()
+        filled = [channel for channel in channels if len(channel)]
+        if filled:
+            for other in filled[1:]:  # it may be that one that has woken us, instead of others
+                wake(other._receivers)
+            return filled[0], filled[0].take()
         if all(channel.closed for channel in channels):
             raise ChannelClosedError("all of the channels are closed")
         queues = [channel._receivers for channel in channels if not channel.closed]
