@@ -49,6 +49,7 @@ class WorkflowTask(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     started_at: float = 0.0
     seen: int | None = None
+    legacy: bool = False
     context: dict[str, Any] | None = None
 
 

@@ -27,6 +27,9 @@ class Issue:
     timer: asyncio.TimerHandle | None = None
 
 
+_WAIT, _WAITS = "WaitForSignal", "WorkflowAwaitingSignal"
+
+
 class Issued:
     """What the code has issued: `fresh` in this activation, sealed before."""
 
@@ -58,11 +61,22 @@ class Issued:
             self._sealed.append(issue)
         self._fresh.clear()
 
-    def match(self, event: Event) -> Command:
-        """Take the command that `event` records; raise `NonDeterminismError` if it is another."""
-        if not self._sealed or not records(event, self._sealed[0].command):
-            raise NonDeterminismError(self._difference(event))
-        return self._sealed.popleft().command
+    def match(self, event: Event) -> Command | None:
+        """Take the command that `event` records; raise `NonDeterminismError` if it is another.
+
+        Of waits for signals a legacy client, which may have had the run before, records fewer or
+        more: they start nothing, so neither matters.
+        """
+        for waits, issue in enumerate(self._sealed):
+            if records(event, issue.command):
+                for _ in range(waits):
+                    self._sealed.popleft()
+                return self._sealed.popleft().command
+            if issue.command["type"] != _WAIT:
+                break
+        if event.event_type == _WAITS:
+            return None
+        raise NonDeterminismError(self._difference(event))
 
     def forget(self) -> list[Command]:
         """Take all of them as recorded."""
@@ -72,6 +86,10 @@ class Issued:
 
     def expect_none_before(self, seen: int) -> None:
         """Raise if the code issues what a worker that had seen as much has not issued."""
+        while self._sealed and self._sealed[0].command["type"] == _WAIT:
+            if self._sealed[0].after > seen:
+                return
+            self._sealed.popleft()
         if self._sealed and self._sealed[0].after <= seen:
             raise NonDeterminismError(_told("nothing more", self._sealed[0], f"after event {seen}"))
 

@@ -88,11 +88,13 @@ class Machine:
 
     # -- what the worker does with it ------------------------------------------------------------
 
-    def feed(self, history: Sequence[Event], seen: int | None = None) -> None:
+    def feed(
+        self, history: Sequence[Event], seen: int | None = None, *, complete: bool = True
+    ) -> None:
         """Deliver what is new in `history`, one event after the other.
 
         `seen` is how much of it the last commit had seen: for that, everything that the code
-        has issued is in history.
+        has issued is in history, if the commit was `complete`; a legacy client stops half-way.
         """
         new = [event for event in history if event.seq > self.delivered]
         kept = surviving(new)
@@ -106,14 +108,15 @@ class Machine:
         for event in kept:
             self.deliver(event)
         self.delivered = max(self.delivered, *(event.seq for event in new), 0)
-        if seen == counting and not self.closed:
+        if seen == counting and complete and not self.closed:
             self._issued.expect_none_before(seen)
 
     def deliver(self, event: Event) -> None:
         """Let the workflow see one event, and run until it blocks."""
         self.delivered = event.seq
         if event.event_type in OWN:
-            self.history_size += size(self._issued.match(event))
+            recorded = self._issued.match(event)
+            self.history_size += 0 if recorded is None else size(recorded)
             return
         self.history_size += size_of(event)
         if not self.closed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import structs
 
@@ -142,10 +143,11 @@ class Steps:
                 raise ConnectionFailedError("an answer without the page that was asked for")
             history += page.history
             cursor = page.history_next
+        feed = partial(machine.feed, history, task.seen, complete=not task.legacy)
         if len(history) > _LONG_HISTORY:
-            await asyncio.to_thread(machine.feed, history, task.seen)
+            await asyncio.to_thread(feed)
         else:
-            machine.feed(history, task.seen)
+            feed()
         if machine.delivered != task.version:
             text = f"history of {task.version} events ends at {machine.delivered}"
             raise ConnectionFailedError(text)

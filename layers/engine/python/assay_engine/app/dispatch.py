@@ -6,6 +6,7 @@ from typing import Any
 from ..core import history as log
 from ..core import ids, values
 from ..core.activity import Activity, Policy
+from ..core.commit import LEGACY_REPORT
 from ..core.history import EventType, Numbered
 from ..core.render import Renderer, shipped
 from ..core.run import Head
@@ -43,6 +44,7 @@ def workflow_task(engine: Engine, head: Head, cached: int) -> dict[str, Any]:
         "lease_secs": head.task_secs or engine.options.lease_secs,
         "version": head.lease_length,
         "seen": head.seen,
+        "legacy": (head.report or "").startswith(LEGACY_REPORT),
         "after": after,
         "history": events,
         "history_next": following,

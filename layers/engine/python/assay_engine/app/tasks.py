@@ -4,6 +4,7 @@ from typing import Any
 
 from ..core import keys, limits
 from ..core.commands import read_all
+from ..core.commit import LEGACY_REPORT
 from ..core.decide import Batch
 from ..core.errors import ConflictError, NotFoundError, StaleError
 from ..core.render import Renderer, for_legacy, shipped
@@ -75,7 +76,7 @@ def submit_commands(
         raise StaleError(f"{worker_id} does not hold the lease of workflow {ref.run_id}")
     batch = Batch(
         worker=worker_id,
-        report=engine.entropy.token(8),
+        report=LEGACY_REPORT + engine.entropy.token(7),
         legacy=True,
         lease_secs=engine.options.lease_secs,
     )

@@ -65,6 +65,8 @@ def plan_commit(head: Head, commands: list[Command], batch: Batch, now: float) -
 
 
 _PART = "\x1f"
+LEGACY_REPORT = "~"
+"""How the report of a legacy batch begins: it ends where the client had to yield."""
 
 
 def applied(head: Head, report: str) -> int:

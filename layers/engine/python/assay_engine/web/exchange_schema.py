@@ -134,6 +134,7 @@ class ExchangeWorkflowTask(Part, kw_only=True):
     lease_secs: float
     version: int
     seen: Annotated[int, Meta(description="What the last commit had seen; 0 at first")]
+    legacy: Annotated[bool, Meta(description="That commit was a legacy worker's")]
     after: int
     history: list[TaskEvent]
     history_next: Any
